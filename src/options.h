@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef OPTIONS_H
+#define OPTIONS_H
+
+/** @file The program's own options: what follows `--` on the command line. */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base.h"
+
+#define BURST_MAX     512
+#define BURST_DEFAULT 64
+
+/** --config="(port,queue,lcore),..." as in l3fwd. */
+struct queue_map {
+	uint16_t port, queue;
+	unsigned lcore;
+};
+
+struct options {
+	bool interactive;
+	const char *cmdline_file; /**< NULL: none */
+	const char *ctl;          /**< NULL: the default path; "none": no socket */
+	unsigned exit_on_idle_ms; /**< 0: stay */
+	unsigned stats_period;    /**< seconds; 0: never */
+	bool no_start;
+
+	uint16_t rxq, txq;        /**< 0: chosen by us */
+	uint16_t rxd, txd;        /**< 0: chosen by us */
+	uint16_t burst;           /**< 1 to BURST_MAX */
+	uint16_t mbuf_size;       /**< data room of a buffer; 0: default */
+	uint32_t total_mbufs;     /**< 0: computed */
+	uint32_t max_pkt_len;     /**< frame without FCS...: as testpmd's --max-pkt-len (with FCS); 0: 1518 */
+	struct queue_map *map;    /**< owned */
+	unsigned map_count;
+};
+
+/** argv[0] is the program; parses what EAL left. 0; -EINVAL with err; 1: --help or --version was asked
+ * and has been answered on stdout. */
+int options_parse(struct options *options, int argc, char **argv, struct err *err);
+void options_free(struct options *options);
+/** The text of --help. */
+const char *options_help(void);
+
+#endif

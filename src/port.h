@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PORT_H
+#define PORT_H
+
+/**
+ * @file
+ * Ports: DPDK Ethernet devices, asked what they can do and set up to do it.
+ * What a device lacks (MAC filter, MTU, promiscuous mode, RSS, multi-segment
+ * transmit, checksums) is done in software or refused in words. Control thread
+ * only; workers read the first cache line of struct port.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rte_ethdev.h>
+
+#include "base.h"
+#include "options.h"
+#include "pool.h"
+
+struct port {
+	/* Read by workers for every burst. */
+	uint64_t mac;               /**< own address in the low 48 bits, as a little-endian load reads it */
+	const uint16_t *vlan_iface; /**< interface of each VLAN id (4,096 entries; 0: none), or NULL */
+	uint16_t iface;             /**< interface of untagged frames */
+	uint16_t id;                /**< ethdev port id */
+	uint16_t nb_rxq, nb_txq;
+	bool any_mac;               /**< take frames whatever their destination MAC */
+	bool tx_up;                 /**< frames may be transmitted */
+	bool tx_cleanup;            /**< rte_eth_tx_done_cleanup() works on it */
+	bool tx_multi_segs;         /**< segments chains can be transmitted as they are */
+
+	/* Control thread only from here on. */
+	bool present __rte_cache_aligned;
+	bool started;               /**< device is running */
+	bool admin_up;              /**< `ip link set dev P up`: true from the start */
+	bool promisc;
+	bool mac_in_software;       /**< the device could not take our MAC: it is filtered here */
+	bool mtu_in_software;
+	bool link_up;               /**< carrier as last seen */
+	int socket;                 /**< NUMA socket, 0 when unknown */
+	uint16_t mtu;               /**< largest IP packet */
+	uint16_t rxd, txd;
+	uint8_t mac_bytes[6];
+	char name[RTE_ETH_NAME_MAX_LEN];
+	const char *driver;
+	struct pool *pool;
+	uint64_t rss_types;         /**< RTE_ETH_RSS_* in use, 0: no RSS */
+	uint64_t rx_offloads, tx_offloads;
+	struct rte_eth_stats stats_base; /**< device counters when last cleared */
+};
+
+/** Indexed by ethdev port id. */
+extern struct port ports[RTE_MAX_ETHPORTS];
+
+#define PORT_FOREACH(p)                                                                            \
+	for ((p) = ports; (p) < ports + RTE_MAX_ETHPORTS; (p)++)                                   \
+		if ((p)->present)
+
+/** What ports need to know about the workers. */
+struct port_plan {
+	const struct options *options;
+	unsigned workers;        /**< number of workers */
+	const unsigned *lcores;  /**< their lcores */
+	uint32_t ring_slots;     /**< slots of all rings between threads, for sizing pools */
+	uint32_t held;           /**< packets held for neighbours and the like */
+};
+
+/**
+ * Set up every port the EAL has: pools, queues, offloads, RSS; not yet
+ * started. Says on stdout, one line a port, what was chosen. On failure
+ * everything made so far is released.
+ */
+int ports_open(const struct port_plan *plan, struct err *err);
+/** Stop and close the ports, then free the pools; says so if buffers are missing. Returns buffers lost. */
+unsigned ports_close(void);
+
+/** Start the device (rx, tx). Workers must not poll it yet. */
+int port_start(struct port *port, struct err *err);
+/** Stop it. Workers must have stopped using it (a grace period ago). */
+int port_stop(struct port *port, struct err *err);
+
+/** A number or a device name; NULL with err: "port 'x': no such port". */
+struct port *port_find(const char *text, struct err *err);
+
+/**
+ * Change MTU (bytes of IP packet). May need the device reconfigured: needs_restart says so, and the
+ * caller (who takes workers off) calls port_stop, port_set_mtu again, port_start. Refused with a sentence when the
+ * device or driver cannot send or receive such frames.
+ */
+int port_set_mtu(struct port *port, uint16_t mtu, bool *needs_restart, struct err *err);
+int port_set_mac(struct port *port, const uint8_t mac[6], struct err *err);
+int port_set_promisc(struct port *port, bool on, struct err *err);
+/** Bring link_up up to date; true if it changed. Never blocks. */
+bool port_poll_link(struct port *port);
+
+/** Pools in use, for `show pool`; NULL after the last. */
+struct pool *pool_at(unsigned index);
+/** The pool for a NUMA socket (falls back to any). */
+struct pool *pool_for_socket(int socket);
+
+struct console;
+/** show port ..., clear port ..., show pool. `port start|stop` and `set promisc` are in cmd_link.c, who knows the workers. */
+void port_commands_register(struct console *console);
+/** `show port stats all` on stdout, at exit and every --stats-period. */
+void port_stats_print(void);
+
+#endif

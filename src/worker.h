@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef WORKER_H
+#define WORKER_H
+
+/**
+ * @file
+ * Workers: one per lcore but the main one, each polling its receive queues and
+ * running packets to completion. These functions are for the control thread.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "options.h"
+#include "port.h"
+#include "stats.h"
+
+/** Make workers and rings for the lcores EAL gave us, and assign queues. */
+int workers_create(const struct options *options, struct err *err);
+/** Launch their threads; they poll once workers_start() says so. */
+int workers_launch(struct err *err);
+/** `start` and `stop`: forwarding on all ports, or none. */
+void workers_start(void);
+void workers_stop(void);
+bool workers_running(void);
+/** Flush what is queued, end the threads. */
+void workers_join(void);
+void workers_destroy(void);
+
+/** No worker polls or transmits on the port any more when this returns (frames for it are dropped as
+ * port_down); false: nothing. Then the device may be stopped. */
+void workers_release_port(const struct port *port);
+/** Poll and transmit again. */
+void workers_adopt_port(const struct port *port);
+
+/** Workers and their lcores. */
+unsigned workers_count(void);
+unsigned worker_lcore(unsigned worker);
+
+/** The account of all threads together, each part true to the balance in stats.h.
+ * since_clear: minus what was there at the last counters_clear... */
+void counters_sum(struct stats *sum);
+/** Largest number of packets received so far, for --exit-on-idle. */
+uint64_t counters_received(void);
+
+/** Per-SID counters, one per worker and next-hop index. */
+struct sid_counters {
+	uint64_t packets;
+	uint64_t bytes;  /**< of the IPv6 packets as received */
+	uint64_t errors; /**< packets the behaviour could not be applied to */
+};
+/** Sum over workers for a SID's next-hop index, since it was created or cleared. */
+void sid_counters_sum(uint32_t nexthop, struct sid_counters *sum);
+/** Count from zero: at creation of the SID and for `clear sid`. */
+void sid_counters_clear(uint32_t nexthop);
+
+#endif

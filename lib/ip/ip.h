@@ -8,7 +8,13 @@
  * decrement, congestion marks across a tunnel, fragments.
  *
  * The checks of every packet are inline here and branch once when all is
- * well; which reason a bad packet gets is found out of line. Any thread.
+ * well; which reason a bad packet gets is found out of line. Any thread:
+ * nothing here keeps state, and a packet belongs to the thread that holds it.
+ *
+ * Functions that take `h` want a pointer to the first byte of an IP header, of
+ * any alignment. Sums of 16-bit words are in memory order: what was loaded
+ * with memcpy is added and what comes out is stored with memcpy, whatever the
+ * byte order of the machine (RFC 1071 2(B)).
  */
 
 #include <stdbool.h>
@@ -22,7 +28,13 @@
 #include "stats.h"
 
 #define IP4_HEADER_MIN 20
+#define IP4_HEADER_MAX 60
 #define IP6_HEADER     40
+
+/** The IPv4 flags and fragment offset field, host order (RFC 791 3.1). */
+#define IP4_DONT_FRAGMENT  0x4000
+#define IP4_MORE_FRAGMENTS 0x2000
+#define IP4_OFFSET_MASK	   0x1fff /**< in units of 8 bytes */
 
 /** IANA protocol numbers, as far as we look at them. */
 enum {
@@ -39,8 +51,23 @@ enum {
 	PROTO_ICMP6 = 58,
 	PROTO_NONE = 59,
 	PROTO_DSTOPTS = 60,
+	PROTO_SCTP = 132,
 	PROTO_ETHERNET = 143,
 };
+
+/** A 16-bit field in network order at any alignment, in host order. */
+static inline uint16_t
+ip_get16(const uint8_t *p)
+{
+	return (uint16_t)(p[0] << 8 | p[1]);
+}
+
+static inline void
+ip_put16(uint8_t *p, uint16_t value)
+{
+	p[0] = (uint8_t)(value >> 8);
+	p[1] = (uint8_t)value;
+}
 
 /** Fold a sum of 16-bit words to 16 bits. */
 static inline uint16_t
@@ -50,6 +77,21 @@ ip_sum_fold(uint64_t sum)
 	sum = (sum & 0xffff) + ((sum >> 16) & 0xffff) + (sum >> 32);
 	sum = (sum & 0xffff) + (sum >> 16);
 	return (uint16_t)((sum & 0xffff) + (sum >> 16));
+}
+
+/**
+ * The checksum after one 16-bit word that it covers went from `was` to `is`,
+ * all three in memory order (RFC 1624, equation 3: the one that never turns a
+ * checksum of 0x0000 into 0xffff, as RFC 1141 does).
+ */
+static inline uint16_t
+ip_sum_replace(uint16_t checksum, uint16_t was, uint16_t is)
+{
+	uint32_t sum = (uint32_t)(uint16_t)~checksum + (uint16_t)~was + is;
+
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum += sum >> 16;
+	return (uint16_t)~sum;
 }
 
 /** Does a header of 20 bytes without options have a correct checksum? */
@@ -70,33 +112,44 @@ ip4_sum_ok_20(const uint8_t *h)
 /** The same for any header length (20 to 60 bytes, a multiple of 4). */
 bool ip4_sum_ok(const uint8_t *h, unsigned header_len);
 
-/** Set the header checksum. */
+/** Set the header checksum (header_len as above). */
 void ip4_sum_set(uint8_t *h, unsigned header_len);
 
 /**
  * Is the IPv4 packet at h fit to be routed, with `room` bytes from h to the
- * packet's end and at least min(room, 60) of them contiguous? The total length goes to *len.
- * Returns 0, or the drop reason: ip4_truncated, ip4_bad_header, ip4_checksum.
- * Never reads beyond room.
+ * packet's end and at least min(room, 60) of them contiguous?
+ *
+ * @param len  the total length (bytes, host order), written only on success
+ * @return 0, or the drop reason: DROP_IP4_TRUNCATED (fewer than 20 bytes, or
+ *         the header or the total length end beyond room), DROP_IP4_BAD_HEADER
+ *         (version, a header length under 20, a total length under that), or
+ *         DROP_IP4_CHECKSUM. Never reads beyond room.
  */
 int ip4_check(const uint8_t *h, uint32_t room, uint16_t *len);
 
-/** TTL minus one, checksum updated incrementally (RFC 1141, RFC 1624). TTL must be above 0. */
+/**
+ * TTL minus one, checksum updated incrementally to what recomputing it would
+ * give (RFC 1624). TTL must be above 0.
+ */
 static inline void
 ip4_decrement_ttl(uint8_t *h)
 {
-	uint16_t sum;
+	uint16_t checksum;
+	uint32_t sum;
 
 	h[8]--;
-	memcpy(&sum, h + 10, 2);
-	/* TTL is the high byte of its word: the sum grows by 0x0100 in network order. */
-	sum = (uint16_t)(sum + rte_cpu_to_be_16(0x0100));
-	sum = (uint16_t)(sum + (sum < rte_cpu_to_be_16(0x0100)));
-	memcpy(h + 10, &sum, 2);
+	memcpy(&checksum, h + 10, 2);
+	/* TTL is the high byte of its word, so ~m + m' of RFC 1624 is always 0xfeff. */
+	sum = (uint32_t)(uint16_t)~checksum + rte_cpu_to_be_16(0xfeff);
+	sum += sum >> 16;
+	checksum = (uint16_t)~sum;
+	memcpy(h + 10, &checksum, 2);
 }
 
-/** Must a packet from this IPv4 source (host order) not be forwarded? 0/8, 127/8, 169.254/16 and
- * 224/3 (RFC 1812 5.3.7, RFC 3927 2.7, RFC 6890). */
+/**
+ * Must a packet from this IPv4 source (host order) not be forwarded? 0/8,
+ * 127/8, 169.254/16 and 224/3 (RFC 1812 5.3.7, RFC 3927 2.7, RFC 6890).
+ */
 static inline bool
 ip4_source_martian(uint32_t src)
 {
@@ -105,7 +158,10 @@ ip4_source_martian(uint32_t src)
 	return top - 1 >= 223 || top == 127 || src >> 16 == 0xa9fe;
 }
 
-/** ::, ::1, multicast: never a valid source on the wire for a routed packet (RFC 4291 2.5.2, 2.5.3, 2.7). */
+/**
+ * ::, ::1, multicast: never a valid source on the wire for a routed packet
+ * (RFC 4291 2.5.2, 2.5.3, 2.7).
+ */
 static inline bool
 ip6_source_martian(const uint8_t *src)
 {
@@ -128,54 +184,95 @@ bool ecn_apply6(uint8_t *h, unsigned outer);
 
 /** What an IPv4 packet's options ask of a router. */
 enum ip4_options {
-	IP4_OPTIONS_PLAIN,     /**< nothing we act on: forward unchanged */
-	IP4_OPTIONS_MALFORMED, /**< lengths that lie */
+	IP4_OPTIONS_PLAIN,	  /**< nothing we act on: forward unchanged */
+	IP4_OPTIONS_MALFORMED,	  /**< lengths that lie */
 	IP4_OPTIONS_SOURCE_ROUTE, /**< LSRR or SSRR: dropped, as kernels do (RFC 7126 4.3, 4.4) */
 };
+/** header_len: 20 to 60, a multiple of 4; that many bytes are read at most. */
 enum ip4_options ip4_options_check(const uint8_t *h, unsigned header_len);
 
 /** Where a walk along IPv6 extension headers ended. */
 struct ip6_walk {
-	uint8_t proto;       /**< the header that stopped it */
-	uint16_t offset;     /**< of that header from the IPv6 header */
+	uint8_t proto;	     /**< the header that stopped it */
+	uint16_t offset;     /**< of that header from the IPv6 header; at most len, and not
+				  necessarily contiguous: nothing of that header was read */
 	uint16_t next_field; /**< offset of the Next Header byte that named it */
-	bool fragment;       /**< a fragment header with offset or more-fragments was passed */
-	bool late_fragment;  /**< ... with an offset: no upper layer here */
+	bool fragment;	     /**< a fragment header with offset or more-fragments was passed */
+	bool late_fragment;  /**< ... with an offset: no header at `offset`, data from the
+				  middle; proto is what the fragment header says */
 };
 
 /**
- * Walk from (proto at offset), over hop-by-hop, destination options, and (if
- * over_routing) routing headers with segments left 0, and (if over_fragment) fragment headers, at most 8
- * headers in all. len: the packet's bytes; contiguous: how many of them can be read. Returns 0, or the drop reason
- * (ip6_ext_header: too many, or lengths that lie; ip6_truncated when a header ends beyond len). -EAGAIN:
- * the walk needs more than `contiguous` bytes (call again after pulling up).
+ * Walk from (proto at offset), over hop-by-hop options, destination options,
+ * if over_routing over routing headers with segments left 0, and if
+ * over_fragment over fragment headers, at most 8 headers in all. Everything
+ * else stops it: an upper layer, AH, ESP, no next header, an unknown protocol,
+ * a routing header with segments left (proto is PROTO_ROUTING).
+ *
+ * @param h           the IPv6 header
+ * @param len         bytes of the IPv6 packet, header included
+ * @param contiguous  how many bytes can be read at h
+ * @param proto, offset, next_field  where to start: for the whole chain the
+ *        Next Header value at h[6], IP6_HEADER and 6
+ * @return 0, or the drop reason: DROP_IP6_EXT_HEADER (more than 8, or hop-by-hop
+ *         options that do not follow the IPv6 header directly, RFC 8200 4.1),
+ *         DROP_IP6_TRUNCATED (a header ends beyond len), or -EAGAIN: the walk
+ *         needs more than `contiguous` bytes. Then walk->offset + 8 bytes are
+ *         what it needs next: pull up and call again from the start.
  */
 int ip6_walk(const uint8_t *h, uint16_t len, uint16_t contiguous, uint8_t proto, uint16_t offset,
 	     uint16_t next_field, bool over_routing, bool over_fragment, struct ip6_walk *walk);
 
-/** Hash of the flow: addresses, protocol, ports of TCP/UDP/SCTP when unfragmented, IPv6 flow label. Contiguous bytes from h; never reads beyond. */
+/**
+ * Hash of the flow, every bit of it good: addresses, protocol, and the ports
+ * of TCP, UDP and SCTP in packets that are no fragments; for IPv6 the flow
+ * label (RFC 6438), and ports only right behind the IPv6 header. The same on every
+ * machine and in every build. contiguous: bytes that can be read at h; never
+ * reads beyond, and 0 comes back when they do not hold the fixed header.
+ */
 uint32_t ip4_flow_hash(const uint8_t *h, uint16_t contiguous);
 uint32_t ip6_flow_hash(const uint8_t *h, uint16_t contiguous);
 
 /**
  * Make the first `want` bytes of the packet contiguous in its first segment,
- * moving bytes up from the following ones and freeing those left empty.
- * 0, -EINVAL: the packet is shorter, -ENOBUFS: no tailroom (or the segment is not ours to write). Any thread that
- * owns the packet.
+ * moving bytes up from the following ones and freeing those left empty. The
+ * data start does not move, but pointers into later segments are void.
+ *
+ * @return 0; -EINVAL: the packet is shorter; -ENOBUFS: no tailroom, or a
+ *         segment that would change is shared, indirect (the first) or
+ *         external (the first). After an error nothing has changed.
  */
 int packet_pull_up(struct rte_mbuf *packet, uint16_t want);
 
-/** Cut the packet to len bytes from the start of its data, freeing segments that are left over. */
+/**
+ * Cut the packet to len bytes from the start of its data, freeing segments
+ * that are left over. A packet that is no longer than that stays as it is.
+ */
 void packet_trim(struct rte_mbuf *packet, uint32_t len);
 
-/** Remove len bytes from the front, also across segments. */
+/**
+ * Remove len bytes from the front, also across segments; all of them if the
+ * packet is shorter. When the first segment is used up, bytes of the next move
+ * into it (its data start is RTE_PKTMBUF_HEADROOM then), because a packet starts
+ * with a segment that is not empty; only if that buffer is not ours to
+ * write (shared, indirect, external) it stays empty.
+ */
 void packet_strip(struct rte_mbuf *packet, uint32_t len);
 
 /**
- * Split an IPv4 packet (data starts at the IP header, DF clear, longer than mtu) into fragments of at most mtu
- * bytes (RFC 791 3.2), options copied as their copied flag says. The input is not freed. Returns how many packets
- * were put into out, or -errno with none made: -EINVAL (mtu too small for header + 8), -E2BIG (more than max),
- * -ENOBUFS. Fragments have headroom for a link header.
+ * Split an IPv4 packet (data starts at the IP header, DF clear, longer than
+ * mtu) into fragments of at most mtu bytes (RFC 791 3.2). Options go to the
+ * first, and to later ones if their copied flag says so. The packet may be a
+ * fragment itself. Bytes beyond the total length (padding) are left out.
+ *
+ * The input is neither changed nor freed. Fragments are copies in buffers of
+ * `pool`, of several segments when one cannot hold mtu bytes, with
+ * RTE_PKTMBUF_HEADROOM bytes in front for a link header and a valid checksum. They
+ * inherit the input's port, hash and dynamic fields, no offload flags.
+ *
+ * @return how many packets were put into out, or -errno with none made:
+ *         -EINVAL (mtu too small for header + 8, DF set, a header or total length that
+ *         lies, an offset that would pass 13 bits), -E2BIG (more than max), -ENOBUFS
  */
 int ip4_fragment(struct rte_mbuf *packet, uint16_t mtu, struct rte_mempool *pool,
 		 struct rte_mbuf *out[], unsigned max);

@@ -23,6 +23,11 @@
  *
  * PERMANENT entries (`ip neigh add`) never change by themselves.
  *
+ * A FAILED neighbour starts anew with the next packet, and is never solicited
+ * more than once per retrans_ms, however many packets ask for it. One that no
+ * route holds is forgotten after five seconds, as is one that was looked up and
+ * given no packet.
+ *
  * All functions: control thread only. Times are milliseconds on any clock that
  * does not go back, given by the caller, so that tests own time.
  */
@@ -46,7 +51,12 @@ enum neigh_state {
 
 struct neigh_table;
 
-/** One neighbour. Owned by the table; fields are for reading only. */
+/**
+ * One neighbour. Owned by the table; fields are for reading only. A pointer is
+ * good while the neighbour is held (neigh_hold), else until the next call that
+ * may remove it: neigh_get, neigh_learn, neigh_delete, neigh_flush_iface and
+ * neigh_tick.
+ */
 struct neigh {
 	uint16_t iface;
 	uint8_t state;       /**< enum neigh_state */
@@ -62,14 +72,22 @@ struct neigh {
 	struct neigh_private *private;
 };
 
-/** What the owner does for the table. ctx is given at creation. None of these
- * may call back into the table for the same neighbour, except as noted. */
+/**
+ * What the owner does for the table; ctx is given at creation. All are wanted.
+ * They may call back into the table (the ICMP error for a packet that failed
+ * may need another neighbour, or the same one) and remove what they like; each
+ * packet is still handed over once. Not from here: neigh_table_destroy, and walks
+ * with neigh_next. When called, the neighbour is in its new state, and what a
+ * packet was released for has been published.
+ */
 struct neigh_ops {
-	/** A neighbour came into being; set n->user. 0, or -errno: it does not. */
+	/** A neighbour came into being, without a MAC: set n->user. neigh_hold is
+	 * allowed already. 0, or -errno: it does not come into being. */
 	int (*created)(void *ctx, struct neigh *n);
-	/** MAC, state STALE or not, or usability changed: make workers see it. */
+	/** has_mac, the MAC, or being STALE changed: make workers see it. Not
+	 * called for other changes, nor for a new neighbour without a MAC. */
 	void (*publish)(void *ctx, struct neigh *n);
-	/** The neighbour is about to be freed. */
+	/** The neighbour is about to be freed; it can no longer be found. */
 	void (*removed)(void *ctx, struct neigh *n);
 	/** Send an ARP request or neighbour solicitation: to the MAC known so far
 	 * if unicast, else broadcast or to the solicited-node group. */
@@ -77,50 +95,62 @@ struct neigh_ops {
 	/** n has a MAC now: send the packet that waited. Takes the packet over. */
 	void (*release)(void *ctx, const struct neigh *n, struct rte_mbuf *packet);
 	/** Nobody answered, or there is no room: drop. Takes the packet over.
-	 * unreachable: resolution failed (an ICMP error is due), rather than no room. */
+	 * unreachable: resolution failed (an ICMP error is due), rather than no room
+	 * or a neighbour that was deleted. */
 	void (*fail)(void *ctx, const struct neigh *n, struct rte_mbuf *packet, bool unreachable);
 };
 
-/** Limits and times; neigh_config_default() gives Linux's. */
+/** Limits and times; neigh_config_default() gives Linux's, except that 1024
+ * entries, Linux's limit, have proved too few for one /22. */
 struct neigh_config {
-	unsigned max_entries;        /**< not counting PERMANENT and held ones; 1024..., oldest unused go first */
-	unsigned max_held;           /**< packets per neighbour; the oldest is dropped for a new one */
-	unsigned max_held_total;     /**< packets in all */
+	/** 4096, not counting PERMANENT and held ones. A full table makes room:
+	 * the oldest FAILED goes, or else the oldest STALE. */
+	unsigned max_entries;
+	unsigned max_held;           /**< packets per neighbour: 64; a new one drops the oldest */
+	unsigned max_held_total;     /**< packets in all: 1024; a new one drops the oldest */
 	unsigned retrans_ms;         /**< between solicitations: 1000 */
 	unsigned multicast_solicits; /**< 3 */
 	unsigned unicast_solicits;   /**< 3 */
 	unsigned base_reachable_ms;  /**< 30000, times 0.5 to 1.5 at random (RFC 4861 6.3.2) */
 	unsigned delay_first_ms;     /**< 5000 */
-	unsigned gc_stale_ms;        /**< unused entries go after: 60000 */
+	unsigned gc_stale_ms;        /**< a STALE neighbour goes when unused for: 60000 */
+	uint64_t seed;               /**< of the random times and the hash; 0: take the clock */
 };
 void neigh_config_default(struct neigh_config *config);
 
+/** config and ops are copied. NULL with err: a limit out of range, or no memory. */
 struct neigh_table *neigh_table_create(const struct neigh_config *config,
 				       const struct neigh_ops *ops, void *ctx, struct err *err);
-/** Held packets go to ops.fail, entries to ops.removed. */
+/** Held packets go to ops.fail, entries (held by routes too) to ops.removed. */
 void neigh_table_destroy(struct neigh_table *table);
 
 struct neigh *neigh_find(struct neigh_table *table, uint16_t iface, const struct ip_addr *addr);
-/** Find or create (INCOMPLETE, nothing sent yet). NULL with err: table full or no memory. */
+/** Find or create (INCOMPLETE, nothing sent yet). NULL with err: table full, no
+ * memory, refused by ops.created, or not a unicast address. */
 struct neigh *neigh_get(struct neigh_table *table, uint16_t iface, const struct ip_addr *addr,
 			uint64_t now, struct err *err);
-/** A route or SID points at it: it is kept while anybody holds it, whatever its state. */
+/** A route or SID points at it: it is kept while anybody holds it, whatever its
+ * state. neigh_unhold does not free it at once; that is left to neigh_tick. */
 void neigh_hold(struct neigh *n);
 void neigh_unhold(struct neigh_table *table, struct neigh *n, uint64_t now);
 
-/** `ip neigh add` / `replace`: PERMANENT. -EEXIST when !replace and an entry with a MAC exists. */
+/** `ip neigh add` / `replace`: PERMANENT, and what waits is released. -EEXIST
+ * when !replace and an entry with a MAC exists; -EINVAL: MAC zero, or not a unicast
+ * address. No limit on their number. */
 int neigh_set_permanent(struct neigh_table *table, uint16_t iface, const struct ip_addr *addr,
 			const uint8_t mac[6], bool replace, uint64_t now, struct err *err);
-/** `ip neigh del`. A held neighbour stays, without its MAC. 0 or -ENOENT. */
+/** `ip neigh del`. A held neighbour stays, FAILED: the next packet resolves it
+ * anew. Packets that wait go to ops.fail, unreachable false. 0 or -ENOENT. */
 int neigh_delete(struct neigh_table *table, uint16_t iface, const struct ip_addr *addr,
 		 uint64_t now, struct err *err);
-/** Forget every neighbour of the interface (permanent ones too if all). */
+/** neigh_delete every neighbour of the interface (permanent ones only if all). */
 void neigh_flush_iface(struct neigh_table *table, uint16_t iface, bool all, uint64_t now);
 
 /**
  * A packet needs this neighbour's MAC. If it is known the packet is released
- * at once; else it is held and the resolution started if it is not running. A
- * FAILED neighbour starts anew. Takes the packet over.
+ * at once, and a STALE neighbour counts as used; else it is held, and the
+ * resolution started if it is not running. Takes the packet over; it is never
+ * looked into.
  */
 void neigh_resolve(struct neigh_table *table, struct neigh *n, struct rte_mbuf *packet,
 		   uint64_t now);
@@ -129,11 +159,17 @@ void neigh_used(struct neigh_table *table, struct neigh *n, uint64_t now);
 
 /**
  * The neighbour said its MAC: an ARP packet, or NS/NA with a link-layer
- * address option. create: make an entry if there is none (it asked for us, so
- * we will answer: RFC 826, RFC 4861 7.2.3).
- * solicited and override as in a neighbour advertisement (RFC 4861 7.2.5); an ARP
- * reply is solicited + override, an ARP request or gratuitous ARP override only.
- * mac NULL: an NA without the option.
+ * address option. RFC 4861 7.2.5 (NA), 7.2.3 (NS), RFC 826; PERMANENT ones do
+ * not listen, and addresses or MACs that are no station's are ignored.
+ *
+ *                        create  solicited  override  router
+ *   ARP reply to us      false   true       true      -
+ *   ARP request to us    true    false      true      -      we will answer it
+ *   gratuitous ARP       false   false      true      -
+ *   NS to us             true    false      true      -      we will answer it
+ *   NA                   false   its S      its O     its R
+ *
+ * router is not looked at with create. mac NULL: an NA without the option.
  */
 void neigh_learn(struct neigh_table *table, uint16_t iface, const struct ip_addr *addr,
 		 const uint8_t *mac, bool create, bool solicited, bool override, bool router,
@@ -142,7 +178,8 @@ void neigh_learn(struct neigh_table *table, uint16_t iface, const struct ip_addr
 /** Timers: call about every 100 ms. */
 void neigh_tick(struct neigh_table *table, uint64_t now);
 
-/** Walk all in order of iface and address; the table must not change meanwhile. */
+/** Walk all (after NULL: the first) in order of iface, IPv4 before IPv6, and
+ * address. The table must not change meanwhile; the first step may sort. */
 struct neigh *neigh_next(struct neigh_table *table, const struct neigh *after);
 unsigned neigh_count(const struct neigh_table *table);
 unsigned neigh_held(const struct neigh_table *table);
@@ -151,7 +188,7 @@ const char *neigh_state_name(enum neigh_state state);
 
 /* --- packets (arp.c, nd.c) ---------------------------------------------------- */
 
-/** ARP for IPv4 over Ethernet, addresses in network order. */
+/** ARP for IPv4 over Ethernet (RFC 826), addresses in network order. */
 struct arp {
 	bool request;
 	uint8_t sender_mac[6];
@@ -160,10 +197,14 @@ struct arp {
 	struct ip_addr target;
 };
 
-/** Parse the bytes after the Ethernet (or VLAN) header. 0, or -EINVAL: malformed or not
- * IPv4 over Ethernet (also a sender MAC that is zero, broadcast or multicast). */
+/**
+ * Parse the bytes after the Ethernet (or VLAN) header; padding may follow. 0,
+ * or -EINVAL: malformed, not IPv4 over Ethernet, a sender MAC that is no
+ * station's, a sender IP that is no host's (0.0.0.0 is allowed in a request, a
+ * probe: RFC 5227), or a target IP that is multicast or loopback.
+ */
 int arp_parse(const void *data, size_t size, struct arp *arp);
-/** Write 28 bytes. */
+/** Write ARP_SIZE bytes. */
 void arp_write(void *data, const struct arp *arp);
 #define ARP_SIZE 28
 
@@ -180,10 +221,12 @@ struct nd {
  * Parse and validate (RFC 4861 7.1.1, 7.1.2: hop limit 255, checksum, lengths,
  * code 0, options, target not multicast, rules about :: as source) an IPv6
  * packet of size bytes starting at its IPv6 header, ICMPv6 directly behind it
- * at offset 40. 0, or -EINVAL malformed, or -ENOENT: not NS or NA.
+ * at offset 40; padding may follow. 0, or -EINVAL: malformed (also a MAC that is
+ * no station's), or -ENOENT: not NS or NA.
  */
 int nd_parse(const void *ip6, size_t size, struct nd *nd);
-/** Write IPv6 header, ICMPv6 and option; returns the size (64, 72 or 80... at most ND_SIZE_MAX). */
+/** Write IPv6 header, ICMPv6 with its checksum, and the option if has_mac (but
+ * never in an NS from ::). ip6 has room for ND_SIZE_MAX; returns the size, 64 or 72. */
 size_t nd_write(void *ip6, const struct nd *nd, const struct ip_addr *src,
 		const struct ip_addr *dst);
 #define ND_SIZE_MAX 96

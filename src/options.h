@@ -9,8 +9,16 @@
 
 #include "base.h"
 
-#define BURST_MAX     512
-#define BURST_DEFAULT 64
+#define BURST_MAX               512
+#define BURST_DEFAULT           64
+#define EXIT_ON_IDLE_DEFAULT_MS 500
+
+/** Smallest --mbuf-size: headroom, and the largest frame of a 1500-byte MTU, which is
+ * what the router's own messages need to fit in one buffer. */
+#define MBUF_SIZE_MIN 1664
+
+/** Ethernet header and FCS: what --max-pkt-len counts beside the IP packet. */
+#define MAX_PKT_LEN_OVERHEAD 18
 
 /** --config="(port,queue,lcore),..." as in l3fwd. */
 struct queue_map {
@@ -29,15 +37,16 @@ struct options {
 	uint16_t rxq, txq;        /**< 0: chosen by us */
 	uint16_t rxd, txd;        /**< 0: chosen by us */
 	uint16_t burst;           /**< 1 to BURST_MAX */
-	uint16_t mbuf_size;       /**< data room of a buffer; 0: default */
-	uint32_t total_mbufs;     /**< 0: computed */
-	uint32_t max_pkt_len;     /**< frame without FCS...: as testpmd's --max-pkt-len (with FCS); 0: 1518 */
-	struct queue_map *map;    /**< owned */
+	uint16_t mbuf_size;       /**< data room of a buffer, headroom included; 0: default */
+	uint32_t total_mbufs;     /**< of each pool; 0: computed */
+	uint32_t max_pkt_len;     /**< largest frame with FCS, as testpmd's; 0: 1518 */
+	struct queue_map *map;    /**< owned; each (port, queue) once */
 	unsigned map_count;
 };
 
-/** argv[0] is the program; parses what EAL left. 0; -EINVAL with err; 1: --help or --version was asked
- * and has been answered on stdout. */
+/** argv[0] is the program; parses what EAL left. Strings in *options point into argv. 0; -EINVAL
+ * (or -ENOMEM) with err and nothing to free; 1: --help or --version was asked and has been answered
+ * on stdout. */
 int options_parse(struct options *options, int argc, char **argv, struct err *err);
 void options_free(struct options *options);
 /** The text of --help. */

@@ -11,8 +11,8 @@
  * IP length is len bytes and may be spread over segments, except that the
  * headers of the first 40 (IPv6) or 60 (IPv4) bytes, as far as they exist, are
  * in the first. New packets are built without link header, their data
- * starting at the IP header, headroom left in front. Any thread; nothing is
- * shared.
+ * starting at the IP header, headroom left in front. They belong to the
+ * caller; packets handed in stay the caller's. Any thread; nothing is shared.
  */
 
 #include <stdbool.h>
@@ -21,6 +21,13 @@
 #include <rte_mbuf.h>
 
 #include "base.h"
+
+/** Bytes before the data of an echo message, and before the packet an error quotes. */
+#define ICMP_HEADER 8
+
+/** The largest errors: all of the datagram (RFC 1812 4.3.2.3, RFC 4443 2.4(c)). */
+#define ICMP4_ERROR_MAX 576
+#define ICMP6_ERROR_MAX 1280
 
 enum {
 	ICMP4_ECHO_REPLY = 0,
@@ -42,6 +49,7 @@ enum {
 	ICMP6_PARAMETER = 4,
 	ICMP6_ECHO_REQUEST = 128,
 	ICMP6_ECHO_REPLY = 129,
+	ICMP6_REDIRECT = 137,
 
 	ICMP6_UNREACHABLE_NO_ROUTE = 0,
 	ICMP6_UNREACHABLE_PROHIBITED = 1,
@@ -50,6 +58,7 @@ enum {
 
 	ICMP6_PARAMETER_HEADER = 0,
 	ICMP6_PARAMETER_NEXT_HEADER = 1,
+	ICMP6_PARAMETER_OPTION = 2,
 	ICMP6_PARAMETER_SR_UPPER = 4, /**< RFC 8986 4.1.1 */
 };
 
@@ -62,18 +71,24 @@ struct icmp_error {
 
 /**
  * May an ICMP error be sent about this packet at all? Not about ICMP errors
- * (nor redirects), later fragments, multicast or broadcast destinations (IPv6: except too big
- * and parameter problem code 2), or sources that name no single host (RFC 1812 4.3.2.7, RFC 4443
- * 2.4(e)). The caller answers for link-layer broadcast and subnet broadcasts.
+ * (nor ICMPv6 redirects), multicast or broadcast destinations (IPv6: except
+ * too big and parameter problem code 2), or sources that name no single host
+ * (RFC 1812 4.3.2.7, RFC 4443 2.4(e)). IPv4: not about fragments but the
+ * first. About those of IPv6 errors are sent: RFC 4443 has no such rule, and
+ * demands too big for every packet. Where it cannot be seen what a packet is
+ * (ICMP cut short, headers of more than 512 bytes before it), the answer is
+ * no. The caller answers for link-layer broadcast and subnet broadcasts.
  */
 bool icmp4_error_allowed(const struct rte_mbuf *packet, uint16_t l3, uint16_t len);
 bool icmp6_error_allowed(const struct rte_mbuf *packet, uint16_t l3, uint16_t len,
 			 const struct icmp_error *error);
 
 /**
- * Build the error from source `src` to the packet's source, quoting as much as fits
- * in 576 (IPv4, RFC 1812 4.3.2.3) or 1280 bytes (IPv6, RFC 4443 2.4(c)). The quoted packet is as
- * it is in the buffer. TTL/hop limit 64, precedence 6 (IPv4). NULL: no buffer.
+ * Build the error from source `src` to the packet's source, quoting as much as
+ * fits in ICMP4_ERROR_MAX or ICMP6_ERROR_MAX bytes (less if a buffer of the
+ * pool holds less). The quoted packet is as it is in the buffer, and ends
+ * where its len ends. TTL/hop limit 64, precedence 6 (IPv4, RFC 1812 4.3.2.5).
+ * NULL: no buffer.
  */
 struct rte_mbuf *icmp4_error(struct rte_mempool *pool, const struct rte_mbuf *packet, uint16_t l3,
 			     uint16_t len, const struct icmp_error *error,
@@ -83,22 +98,37 @@ struct rte_mbuf *icmp6_error(struct rte_mempool *pool, const struct rte_mbuf *pa
 			     const struct ip_addr *src);
 
 /**
- * Turn an echo request for `own` into its reply, in place: addresses swapped (the reply's
- * source is `own`), type, TTL/hop limit 64, checksums (IPv4 options are kept, source routes refused).
- * upper: bytes from the IP header to the ICMP header. len as received: all segments count for the checksum.
- * 0, -EBADMSG: wrong checksum or cut short, -ENOENT: not an echo request.
+ * Turn an echo request for `own` into its reply, in place (the buffers must be
+ * the caller's to write): addresses swapped
+ * (the reply's source is `own`), type, TTL 64, checksums. Type of service,
+ * identification, DF and options stay as the sender chose them; bytes
+ * beyond len are cut off.
+ *
+ * @param upper  bytes from the IP header to the ICMP header
+ * @param len    as received: all segments count for the checksum
+ * @return 0; -EBADMSG: wrong checksum, cut short, a fragment, or options that are
+ *         malformed or ask for a source route; -ENOENT: not an echo request.
+ *         After an error the packet is as it was.
  */
 int icmp4_echo_reply(struct rte_mbuf *packet, uint16_t l3, uint16_t len, uint16_t upper,
 		     const struct ip_addr *own);
+
 /**
- * The same for IPv6. Extension headers between the IPv6 header and upper are removed (a routing header
- * must not be reversed: RFC 8200 4.4... ), so that the reply is IPv6 + ICMPv6; the data start moves and *l3 stays.
- * *len is updated.
+ * The same for IPv6. Extension headers between the IPv6 header and upper are
+ * removed (a routing header must not be reversed unasked, RFC 8200 8.4), so
+ * that the reply is IPv6 + ICMPv6: the data start moves towards it, what is in front
+ * of the IPv6 header moves along, l3 is still right and *len is updated.
+ * Also -ENOBUFS: extension headers beyond the first segment, and no room to
+ * do this.
  */
 int icmp6_echo_reply(struct rte_mbuf *packet, uint16_t l3, uint16_t *len, uint16_t upper,
 		     const struct ip_addr *own);
 
-/** An echo request of `size` data bytes; family from dst. NULL: no buffer. */
+/**
+ * An echo request of `size` data bytes; family from dst. TTL/hop limit 64. IPv4
+ * leaves DF clear, for sizes beyond the MTU are what people try. Of several
+ * segments if need be. NULL: no buffer, or more than an IP packet holds.
+ */
 struct rte_mbuf *icmp_echo_request(struct rte_mempool *pool, const struct ip_addr *src,
 				   const struct ip_addr *dst, uint16_t ident, uint16_t sequence,
 				   uint16_t size);
@@ -106,17 +136,30 @@ struct rte_mbuf *icmp_echo_request(struct rte_mempool *pool, const struct ip_add
 /** What arrived, for `ping`: an echo reply, or an error quoting an echo request of ours. */
 struct icmp_answer {
 	uint8_t type, code;
-	uint16_t ident, sequence;
+	uint16_t ident, sequence; /**< host order */
 	struct ip_addr from;
 	uint8_t ttl;
-	uint16_t size; /**< ICMP data bytes of a reply */
+	uint16_t size; /**< ICMP data bytes of a reply; 0 for an error */
 };
-/** 0 and *answer; -EBADMSG wrong checksum or malformed; -ENOENT something else. */
+
+/**
+ * Read an ICMP (family AF_INET) or ICMPv6 message that starts upper bytes
+ * behind the IP header. An error counts only if it quotes, right behind a
+ * plain IP header, an echo request that has the error's destination as its
+ * source.
+ *
+ * @return 0 and *answer; -EBADMSG: wrong checksum or malformed; -ENOENT:
+ *         something else
+ */
 int icmp_answer_parse(const struct rte_mbuf *packet, uint16_t l3, uint16_t len, uint16_t upper,
 		      uint8_t family, struct icmp_answer *answer);
 
-/** Checksum over len bytes of a packet's data from offset on, in all segments (RFC 1071): the
- * raw 16-bit sum, not complemented, network-order words. */
+/**
+ * Checksum over len bytes of a packet's data from offset on, in all segments
+ * (RFC 1071): the raw 16-bit sum, not complemented, network-order words (what
+ * memcpy stores). A range that is correct with its checksum sums up to 0xffff. Bytes
+ * beyond the packet's end count as zero.
+ */
 uint16_t packet_sum(const struct rte_mbuf *packet, uint32_t offset, uint32_t len);
 
 /**
@@ -125,13 +168,16 @@ uint16_t packet_sum(const struct rte_mbuf *packet, uint32_t offset, uint32_t len
  */
 struct token_bucket {
 	uint64_t interval; /**< TSC cycles a token */
-	uint64_t last;     /**< TSC when tokens was brought up to date */
+	uint64_t last;	   /**< TSC when tokens was brought up to date */
 	uint32_t tokens;
 	uint32_t burst;
 };
+
+/** A full bucket. per_second 0, or burst 0: nothing is ever given. */
 void token_bucket_init(struct token_bucket *b, uint64_t tsc_hz, uint32_t per_second,
 		       uint32_t burst);
-/** Take one; false: none left. */
+
+/** Take one; false: none left. tsc_now may stand still or fall behind: no time passed then. */
 bool token_bucket_take(struct token_bucket *b, uint64_t tsc_now);
 
 #endif

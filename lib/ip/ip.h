@@ -94,6 +94,25 @@ ip_sum_replace(uint16_t checksum, uint16_t was, uint16_t is)
 	return (uint16_t)~sum;
 }
 
+/**
+ * Sum of the pseudo-header that upper layers of the IPv6 packet at h include in
+ * their checksum (RFC 8200 8.1), unfolded: to be added to theirs. upper_len:
+ * bytes of the upper layer. With a routing header, h has the final destination
+ * only after the last segment.
+ */
+static inline uint64_t
+ip6_pseudo_sum(const uint8_t *h, uint32_t upper_len, uint8_t proto)
+{
+	uint64_t sum = (uint64_t)rte_cpu_to_be_32(upper_len) + rte_cpu_to_be_32(proto);
+	uint32_t word;
+
+	for (unsigned i = 8; i < IP6_HEADER; i += 4) {
+		memcpy(&word, h + i, 4);
+		sum += word;
+	}
+	return sum;
+}
+
 /** Does a header of 20 bytes without options have a correct checksum? */
 static inline bool
 ip4_sum_ok_20(const uint8_t *h)

@@ -2,6 +2,7 @@
 #include "internal.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 
 struct console *
@@ -143,6 +144,7 @@ console_start(struct console *console, const char *line, struct out *out, struct
 int
 call_continue(struct call *call)
 {
+	call->pause_ms = 0;
 	return check_answer(call, call->more(call));
 }
 
@@ -178,6 +180,8 @@ run_to_end(struct call *call, int rc, void (*write)(void *arg, const char *data,
 {
 	while (rc == CALL_MORE) {
 		drain(call->out, write, arg);
+		if (call->pause_ms > 0)
+			poll(NULL, 0, (int)call->pause_ms);
 		rc = call_continue(call);
 	}
 	call_finish(call);

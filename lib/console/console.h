@@ -82,8 +82,9 @@ struct call {
 	uint8_t family; /**< AF_INET after -4, AF_INET6 after -6, else 0 */
 	struct out *out;
 	struct err *err;
-	command_fn more; /**< set by run before it returns CALL_MORE */
-	void *state;	 /**< run's memory for more; freed at the end, also when cut short */
+	command_fn more;   /**< set by run before it returns CALL_MORE */
+	unsigned pause_ms; /**< set with each CALL_MORE: not before that long (ping waiting) */
+	void *state;	   /**< run's memory for more; freed at the end, also when cut short */
 	void (*free_state)(void *state); /**< how; NULL: free() */
 	struct console *console;
 };

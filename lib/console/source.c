@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -224,7 +225,11 @@ source_step(struct source *s, struct out *out, struct err *err)
 static int
 more_source(struct call *call)
 {
-	return source_step(call->state, call->out, call->err);
+	struct source *s = call->state;
+	int rc = source_step(s, call->out, call->err);
+
+	call->pause_ms = s->active ? s->call.pause_ms : 0;
+	return rc;
 }
 
 static int
@@ -272,6 +277,8 @@ console_run_file(struct console *console, const char *path,
 		out_consume(out, size);
 		if (rc != CALL_MORE)
 			break;
+		if (s->active && s->call.pause_ms > 0)
+			poll(NULL, 0, (int)s->call.pause_ms);
 	}
 	if (s != NULL)
 		source_close(s);

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "neigh.h"
+#include "private.h"
 
 /*
  * RFC 826 for IPv4 over Ethernet:
@@ -32,14 +32,6 @@ ip_at(const uint8_t *p)
 	return a;
 }
 
-static bool
-is_station(const uint8_t mac[6])
-{
-	static const uint8_t zero[6];
-
-	return (mac[0] & 1) == 0 && memcmp(mac, zero, sizeof(zero)) != 0;
-}
-
 /* An address a host can have (RFC 1122 3.2.1.3). Only a probe for a conflict
  * comes from 0.0.0.0 (RFC 5227 2.1.1), and a probe is a request. */
 static bool
@@ -64,7 +56,7 @@ arp_parse(const void *data, size_t size, struct arp *arp)
 	memcpy(arp->target_mac, p + TARGET_MAC, 6);
 	arp->sender = ip_at(p + SENDER_IP);
 	arp->target = ip_at(p + TARGET_IP);
-	if (!is_station(arp->sender_mac) || !is_sender(&arp->sender, arp->request))
+	if (!mac_is_station(arp->sender_mac) || !is_sender(&arp->sender, arp->request))
 		return -EINVAL;
 	/* As Linux: nobody resolves a group or a loopback address. */
 	if (ip_is_multicast(&arp->target) || arp->target.bytes[0] == 127)

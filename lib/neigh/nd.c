@@ -6,7 +6,7 @@
 
 #include <rte_ip.h>
 
-#include "neigh.h"
+#include "private.h"
 
 /*
  * RFC 4861 4.3, 4.4: both messages are
@@ -42,13 +42,11 @@ is_solicited_node(const uint8_t *addr)
 }
 
 static bool
-is_zero(const uint8_t *p, size_t size)
+is_unspecified(const uint8_t *addr)
 {
-	uint8_t any = 0;
+	static const uint8_t zero[16];
 
-	for (size_t i = 0; i < size; i++)
-		any |= p[i];
-	return any == 0;
+	return memcmp(addr, zero, sizeof(zero)) == 0;
 }
 
 /* RFC 4861 4.6: the options must fill the message exactly. Unknown ones are
@@ -68,7 +66,7 @@ parse_options(const uint8_t *p, size_t size, struct nd *nd)
 			return -EINVAL;
 		if (p[0] == wanted && !nd->has_mac) {
 			/* RFC 2464 6: one unit for an Ethernet address. */
-			if (length != OPTION_UNIT || (p[2] & 1) != 0 || is_zero(p + 2, 6))
+			if (length != OPTION_UNIT || !mac_is_station(p + 2))
 				return -EINVAL;
 			memcpy(nd->mac, p + 2, 6);
 			nd->has_mac = true;
@@ -83,7 +81,7 @@ parse_options(const uint8_t *p, size_t size, struct nd *nd)
 static int
 check_solicit(const uint8_t *src, const uint8_t *dst, const struct nd *nd)
 {
-	if (is_zero(src, 16) && (!is_solicited_node(dst) || nd->has_mac))
+	if (is_unspecified(src) && (!is_solicited_node(dst) || nd->has_mac))
 		return -EINVAL;
 	return 0;
 }
@@ -93,7 +91,7 @@ check_solicit(const uint8_t *src, const uint8_t *dst, const struct nd *nd)
 static int
 check_advertise(const uint8_t *src, const uint8_t *dst, const struct nd *nd)
 {
-	if (is_zero(src, 16) || (dst[0] == 0xff && nd->solicited))
+	if (is_unspecified(src) || (dst[0] == 0xff && nd->solicited))
 		return -EINVAL;
 	return 0;
 }

@@ -207,7 +207,7 @@ neigh_resolve(struct neigh_table *table, struct neigh *n, struct rte_mbuf *packe
 	neigh_pin(e);
 	if (!e->dead)
 		use(e, now);
-	if (e->dead || table->closing) {
+	if (e->dead || e->dying || table->closing) {
 		table->ops.fail(table->ctx, n, packet, false);
 	} else if (n->has_mac && n->held == 0) {
 		table->ops.release(table->ctx, n, packet);
@@ -268,14 +268,6 @@ hear(struct neigh_private *e, const uint8_t *mac, bool solicited, bool override,
 	publish(e);
 }
 
-static bool
-is_station(const uint8_t mac[6])
-{
-	static const uint8_t zero[6];
-
-	return (mac[0] & 1) == 0 && memcmp(mac, zero, sizeof(zero)) != 0;
-}
-
 void
 neigh_learn(struct neigh_table *table, uint16_t iface, const struct ip_addr *addr,
 	    const uint8_t *mac, bool create, bool solicited, bool override, bool router,
@@ -284,7 +276,7 @@ neigh_learn(struct neigh_table *table, uint16_t iface, const struct ip_addr *add
 	struct neigh_private *e;
 	struct neigh *n;
 
-	if (mac != NULL && !is_station(mac))
+	if (mac != NULL && !mac_is_station(mac))
 		return;
 	n = create && mac != NULL ? neigh_get(table, iface, addr, now, NULL)
 				  : neigh_find(table, iface, addr);

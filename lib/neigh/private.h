@@ -86,6 +86,7 @@ struct neigh_private {
 	uint8_t shown_mac[6];
 
 	bool counted; /* in table->dynamic */
+	bool dying;   /* its last packets are failing: no more are held */
 	bool dead;    /* removed, freed with the last pin */
 	unsigned pins;
 };
@@ -116,6 +117,15 @@ struct neigh_table {
 	uint64_t held_number;
 };
 
+/* One interface's MAC: neither zero nor a group's nor broadcast. */
+static inline bool
+mac_is_station(const uint8_t mac[6])
+{
+	static const uint8_t zero[6];
+
+	return (mac[0] & 1) == 0 && memcmp(mac, zero, sizeof(zero)) != 0;
+}
+
 /* --- index.c ------------------------------------------------------------------ */
 
 /* Room for one more. 0 or -ENOMEM. */
@@ -129,7 +139,7 @@ void neigh_index_remove(struct neigh_table *table, struct neigh_private *e);
 void neigh_enqueue(struct neigh_private *e, uint64_t now);
 /* Count it, or not, against max_entries. */
 void neigh_account(struct neigh_private *e);
-/* Out of the table; its packets fail, the owner is told. */
+/* Its packets fail, it leaves the table, and the owner is told. */
 void neigh_remove(struct neigh_private *e);
 void neigh_unpin(struct neigh_private *e);
 

@@ -133,18 +133,30 @@ unlink_entry(struct neigh_private *e)
 	neigh_index_remove(e->table, e);
 }
 
+/* Its packets fail while it can still be found and says whose it is, so that no
+ * callback makes a second one for the same address. */
+static void
+fail_all(struct neigh_private *e)
+{
+	e->dying = true;
+	held_fail(e, false);
+	e->dying = false;
+}
+
 void
 neigh_remove(struct neigh_private *e)
 {
 	struct neigh_table *table = e->table;
 
-	if (e->dead)
+	if (e->dead || e->dying)
 		return;
 	neigh_pin(e);
-	unlink_entry(e);
-	while (e->n.held > 0)
-		held_fail(e, false);
-	table->ops.removed(table->ctx, &e->n);
+	fail_all(e);
+	/* A callback may have found a use for it. */
+	if (!e->dead && (e->n.users == 0 || table->closing)) {
+		unlink_entry(e);
+		table->ops.removed(table->ctx, &e->n);
+	}
 	neigh_unpin(e);
 }
 
@@ -208,6 +220,7 @@ create(struct neigh_table *table, uint16_t iface, const struct ip_addr *addr, ui
 	neigh_pin(e);
 	rc = table->ops.created(table->ctx, &e->n);
 	if (rc != 0) {
+		fail_all(e);
 		if (!e->dead)
 			unlink_entry(e);
 		neigh_unpin(e);

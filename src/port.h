@@ -16,8 +16,10 @@
 #include <rte_ethdev.h>
 
 #include "base.h"
+#include "driver.h"
 #include "options.h"
 #include "pool.h"
+#include "stats.h"
 
 struct port {
 	/* Read by workers for every burst. */
@@ -46,8 +48,10 @@ struct port {
 	char name[RTE_ETH_NAME_MAX_LEN];
 	const char *driver;
 	struct pool *pool;
+	const struct driver *about; /**< what the driver does not announce */
 	uint64_t rss_types;         /**< RTE_ETH_RSS_* in use, 0: no RSS */
 	uint64_t rx_offloads, tx_offloads;
+	uint8_t mac_device[6];      /**< what the device takes for its own */
 	struct rte_eth_stats stats_base; /**< device counters when last cleared */
 };
 
@@ -76,22 +80,29 @@ int ports_open(const struct port_plan *plan, struct err *err);
 /** Stop and close the ports, then free the pools; says so if buffers are missing. Returns buffers lost. */
 unsigned ports_close(void);
 
-/** Start the device (rx, tx). Workers must not poll it yet. */
+/** Start the device (rx, tx) as it is to be: MAC, promiscuous and multicast modes included. Sets
+ * tx_up if the port is up. Workers must not poll it yet. Does nothing if it runs. */
 int port_start(struct port *port, struct err *err);
-/** Stop it. Workers must have stopped using it (a grace period ago). */
+/** Stop it. Workers must have stopped using it (a grace period ago). Clears tx_up and link_up. Does
+ * nothing if it does not run. */
 int port_stop(struct port *port, struct err *err);
 
 /** A number or a device name; NULL with err: "port 'x': no such port". */
 struct port *port_find(const char *text, struct err *err);
 
 /**
- * Change MTU (bytes of IP packet). May need the device reconfigured: needs_restart says so, and the
- * caller (who takes workers off) calls port_stop, port_set_mtu again, port_start. Refused with a sentence when the
- * device or driver cannot send or receive such frames.
+ * Change MTU (bytes of IP packet). May need the device reconfigured: then nothing is changed, 0 is
+ * returned and *needs_restart is true, and the caller (who takes workers off) calls port_stop,
+ * port_set_mtu again, port_start. Refused with a sentence when the device or driver cannot send or
+ * receive such frames; the port then still has its old MTU.
  */
 int port_set_mtu(struct port *port, uint16_t mtu, bool *needs_restart, struct err *err);
+/** Where the device cannot take the address, frames to it are filtered here (mac_in_software). */
 int port_set_mac(struct port *port, const uint8_t mac[6], struct err *err);
+/** A device that has no such mode delivers everything anyway: no error. */
 int port_set_promisc(struct port *port, bool on, struct err *err);
+/** Take frames whatever their destination MAC: promiscuous, and any_mac for the workers. */
+int port_set_any_mac(struct port *port, bool on, struct err *err);
 /** Bring link_up up to date; true if it changed. Never blocks. */
 bool port_poll_link(struct port *port);
 
@@ -99,6 +110,18 @@ bool port_poll_link(struct port *port);
 struct pool *pool_at(unsigned index);
 /** The pool for a NUMA socket (falls back to any). */
 struct pool *pool_for_socket(int socket);
+
+/** A line on stdout when the lcore is on another NUMA socket than the port it is to poll. */
+void port_warn_numa(const struct port *port, unsigned lcore);
+
+/** What the driver counted since `clear port stats`; false: it counts nothing. */
+bool port_device_stats(const struct port *port, struct rte_eth_stats *stats);
+
+/* Counters of the threads that handle packets; worker.c has them. */
+
+/** Sum over all threads since port_counters_clear(). */
+void port_counters(uint16_t port, struct port_stats *sum);
+void port_counters_clear(uint16_t port);
 
 struct console;
 /** show port ..., clear port ..., show pool. `port start|stop` and `set promisc` are in cmd_link.c, who knows the workers. */

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "driver.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/* As of DPDK 22.11. */
+static const struct driver drivers[] = {
+	/* Reads and writes whole captures, 64 KiB a frame; a queue is a file or an interface. */
+	{.name = "net_pcap", .multi_segs = true, .scatter = true, .all_rxq = true},
+	/* Frees what it is given, chain or not. */
+	{.name = "net_null", .multi_segs = true, .spreads = true},
+	/* Hands on mbufs as they are. Receive queue N is what was put into transmit queue N,
+	 * of this port or of another one of this program: as many of each. */
+	{.name = "net_ring", .multi_segs = true, .scatter = true, .spreads = true, .paired = true,
+	 .keeps_packets = true},
+	/* Announces Ethernet's 1518 bytes and carries chains of any length. A queue the
+	 * peer does not have writes into somebody else's memory region. */
+	{.name = "net_memif",
+	 .multi_segs = true,
+	 .scatter = true,
+	 .peer_queues = true,
+	 .max_frame = UINT16_MAX,
+	 .rx_buffers = 1024,
+	 .tx_buffers = 1024},
+	/* Reads a frame into as many buffers as it takes, if SCATTER was asked for. */
+	{.name = "net_tap", .multi_segs = true, .spreads = true, .paired = true,
+	 .max_frame = UINT16_MAX},
+	/* Its frames (framesz=) fit in one buffer or it does not start. All its sockets
+	 * share the traffic, polled or not. */
+	{.name = "net_af_packet", .multi_segs = true, .all_rxq = true,
+	 .max_frame = FRAME_ONE_BUFFER},
+	/* The fill ring of each queue is filled with as many buffers as it has places. */
+	{.name = "net_af_xdp", .all_rxq = true, .paired = true, .setup_once = true,
+	 .rx_buffers = 2048, .tx_buffers = 2048},
+	/* The guest chooses the queue, and sends chains. */
+	{.name = "net_vhost", .multi_segs = true, .scatter = true, .spreads = true},
+	{.name = "net_virtio", .multi_segs = true, .spreads = true},
+	{.name = "net_virtio_user", .multi_segs = true, .spreads = true},
+	/* 82599 and X540: 4 bits in each of the 128 entries. X550 has 512 entries and 6 bits. */
+	{.name = "net_ixgbe", .reta_queues = 16, .reta_size = 128, .drops_in_queue_errors = true},
+	{.name = "net_ixgbe", .drops_in_queue_errors = true},
+};
+
+static const struct driver as_announced;
+
+const struct driver *
+driver_find(const char *name, uint16_t reta_size)
+{
+	unsigned i;
+
+	for (i = 0; i < sizeof(drivers) / sizeof(drivers[0]); i++) {
+		if (strcmp(drivers[i].name, name) == 0 &&
+		    (drivers[i].reta_size == 0 || drivers[i].reta_size == reta_size))
+			return &drivers[i];
+	}
+	return &as_announced;
+}

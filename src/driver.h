@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef DRIVER_H
+#define DRIVER_H
+
+/**
+ * @file
+ * What a driver does but does not announce in rte_eth_dev_info, or announces
+ * and does not do: the one table of it. A driver that is not listed is taken
+ * at its word.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct driver {
+	const char *name;      /**< as dev_info.driver_name; NULL for one not listed */
+
+	/** Transmits frames in several segments: without being asked, and as fast as others. */
+	bool multi_segs;
+	/** Receives frames larger than a buffer in several segments, without being asked. */
+	bool scatter;
+
+	/** Its receive queues are separate sources that the user named when making
+	 * the device, or all of them get traffic: take every one. */
+	bool all_rxq;
+	/** Spreads flows over its queues itself (the kernel or the peer does), RSS or not. */
+	bool spreads;
+	/** Receive and transmit queues come in pairs: as many of the one as of the other. */
+	bool paired;
+	/** How many queues work is up to the peer, who is met later: one is safe. */
+	bool peer_queues;
+	/** Queues cannot be set up a second time. */
+	bool setup_once;
+
+	/** What a full queue of several loses is in q_errors and not in imissed. */
+	bool drops_in_queue_errors;
+	/** Packets still in its queues are not freed when it is closed. */
+	bool keeps_packets;
+
+	/** Receive queues an entry of a RETA of `reta_size` can name, from 0; 0: all. */
+	uint16_t reta_queues;
+	uint16_t reta_size;
+
+	/** Largest frame without FCS, where more than the announced one is carried; 0: as
+	 * announced. FRAME_ONE_BUFFER: whatever fits in a buffer. */
+	uint32_t max_frame;
+
+	/** Buffers a receive or transmit queue holds whatever its descriptors are said to be. */
+	uint16_t rx_buffers;
+	uint16_t tx_buffers;
+};
+
+#define FRAME_ONE_BUFFER 1
+
+/** Never NULL. */
+const struct driver *driver_find(const char *name, uint16_t reta_size);
+
+#endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Ports that are set up: found, started, stopped, asked for link and counters. */
+#include "port.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include <rte_errno.h>
+
+#include "port_internal.h"
+
+struct port ports[RTE_MAX_ETHPORTS];
+
+_Static_assert(offsetof(struct port, present) == RTE_CACHE_LINE_SIZE,
+	       "what workers read is one cache line");
+
+const char *
+port_strerror(int code)
+{
+	if (code == -1)
+		return "the driver refuses, see its own message";
+	return rte_strerror(-code);
+}
+
+int
+port_err(const struct port *port, int code, struct err *err)
+{
+	return code < 0 ? err_prefix(err, code, "port %u (%s)", port->id, port->name) : code;
+}
+
+struct port *
+port_find(const char *text, struct err *err)
+{
+	struct port *p;
+	uint64_t id;
+
+	if (number_parse(text, 0, RTE_MAX_ETHPORTS - 1, &id) == 0 && ports[id].present)
+		return &ports[id];
+	PORT_FOREACH(p)
+		if (strcmp(p->name, text) == 0)
+			return p;
+	err_set(err, ENODEV, "port '%s': no such port", text);
+	return NULL;
+}
+
+int
+port_start(struct port *port, struct err *err)
+{
+	int ret;
+
+	if (port->started)
+		return 0;
+	ret = rte_eth_dev_start(port->id);
+	if (ret < 0) {
+		err_set(err, -ret, "the device does not start: %s", port_strerror(ret));
+		return port_err(port, ret, err);
+	}
+	port->started = true;
+	ret = port_apply_filters(port, err);
+	if (ret < 0) {
+		rte_eth_dev_stop(port->id);
+		port->started = false;
+		return port_err(port, ret, err);
+	}
+	/* Which transmit function the driver has chosen, and so whether it can clean up, is known
+	 * only now. */
+	port->tx_cleanup = rte_eth_tx_done_cleanup(port->id, 0, 1) >= 0;
+	port_poll_link(port);
+	__atomic_store_n(&port->tx_up, port->admin_up, __ATOMIC_RELEASE);
+	return 0;
+}
+
+int
+port_stop(struct port *port, struct err *err)
+{
+	int ret;
+
+	if (!port->started)
+		return 0;
+	__atomic_store_n(&port->tx_up, false, __ATOMIC_RELEASE);
+	ret = rte_eth_dev_stop(port->id);
+	if (ret < 0) {
+		err_set(err, -ret, "the device does not stop: %s", port_strerror(ret));
+		return port_err(port, ret, err);
+	}
+	port->started = false;
+	port->link_up = false;
+	return 0;
+}
+
+bool
+port_poll_link(struct port *port)
+{
+	struct rte_eth_link link = {0};
+	bool was = port->link_up;
+	int ret;
+
+	if (!port->started)
+		return false;
+	ret = rte_eth_link_get_nowait(port->id, &link);
+	/* A device that knows no carrier cannot lose it. */
+	port->link_up = ret == -ENOTSUP || (ret == 0 && link.link_status == RTE_ETH_LINK_UP);
+	return port->link_up != was;
+}
+
+/** now - base; a driver that starts counting anew when it is started has counted `now`. */
+static void
+since(uint64_t *now, uint64_t base)
+{
+	if (*now >= base)
+		*now -= base;
+}
+
+bool
+port_device_stats(const struct port *port, struct rte_eth_stats *stats)
+{
+	const struct rte_eth_stats *base = &port->stats_base;
+	unsigned q;
+
+	if (rte_eth_stats_get(port->id, stats) < 0) {
+		memset(stats, 0, sizeof(*stats));
+		return false;
+	}
+	/* What a full queue with drop enabled loses is counted there only. */
+	if (port->about->drops_in_queue_errors)
+		for (q = 0; q < RTE_ETHDEV_QUEUE_STAT_CNTRS; q++)
+			stats->imissed += stats->q_errors[q];
+	since(&stats->ipackets, base->ipackets);
+	since(&stats->opackets, base->opackets);
+	since(&stats->ibytes, base->ibytes);
+	since(&stats->obytes, base->obytes);
+	since(&stats->imissed, base->imissed);
+	since(&stats->ierrors, base->ierrors);
+	since(&stats->oerrors, base->oerrors);
+	since(&stats->rx_nombuf, base->rx_nombuf);
+	return true;
+}
+
+void
+port_warn_numa(const struct port *port, unsigned lcore)
+{
+	int device = rte_eth_dev_socket_id(port->id);
+	unsigned worker = rte_lcore_to_socket_id(lcore);
+
+	if (device >= 0 && (unsigned)device != worker && rte_socket_count() > 1)
+		printf("port %u %s: on NUMA socket %d, polled by lcore %u of socket %u: slower\n",
+		       port->id, port->name, device, lcore, worker);
+}

@@ -24,7 +24,7 @@ enum packet_kind {
 	PACKET_ARP,       /**< ARP header at l3 */
 	PACKET_ND,        /**< neighbour discovery, IPv6 header at l3 */
 	PACKET_RESOLVE,   /**< waits for next hop `nexthop` */
-	PACKET_CONNECTED, /**< waits for its destination on `iface`; IP header at l3 */
+	PACKET_CONNECTED, /**< waits for its destination on interface `nexthop`; IP header at l3 */
 	PACKET_PING,      /**< an ICMP message to the router that may answer a ping */
 	/* control thread to worker */
 	PACKET_FRAME,   /**< complete frame for mbuf->port */

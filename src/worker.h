@@ -23,7 +23,9 @@ int workers_launch(struct err *err);
 void workers_start(void);
 void workers_stop(void);
 bool workers_running(void);
-/** Flush what is queued, end the threads. */
+/** With receiving stopped: let everything in rings come to its end. */
+void workers_drain(void);
+/** End the threads. */
 void workers_join(void);
 void workers_destroy(void);
 
@@ -37,18 +39,21 @@ void workers_adopt_port(const struct port *port);
 unsigned workers_count(void);
 unsigned worker_lcore(unsigned worker);
 
-/** The account of all threads together, each part true to the balance in stats.h.
- * since_clear: minus what was there at the last counters_clear... */
+/** The account of all threads together, each part true to the balance in stats.h. */
 void counters_sum(struct stats *sum);
 /** Largest number of packets received so far, for --exit-on-idle. */
 uint64_t counters_received(void);
+
+/** Drops by reason since the last drops_clear(). */
+void drops_since_clear(uint64_t drops[DROP_REASON_COUNT]);
+void drops_clear(void);
 
 /** Per-SID counters, one per worker and next-hop index. */
 struct sid_counters {
 	uint64_t packets;
 	uint64_t bytes;  /**< of the IPv6 packets as received */
 	uint64_t errors; /**< packets the behaviour could not be applied to */
-};
+} __rte_aligned(32);
 /** Sum over workers for a SID's next-hop index, since it was created or cleared. */
 void sid_counters_sum(uint32_t nexthop, struct sid_counters *sum);
 /** Count from zero: at creation of the SID and for `clear sid`. */

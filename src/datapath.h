@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef DATAPATH_H
+#define DATAPATH_H
+
+/**
+ * @file
+ * A worker and the burst it has in hand: what journey.c (the common way, burst by
+ * burst) and the files for rarer packets (local.c, errors.c, output.c) share.
+ *
+ * A burst is a structure of arrays. Packet i keeps its place from receive to
+ * transmit, so the order on the wire is kept whatever way each packet took;
+ * stages work on lists of places. A stage either leaves the packet for a later
+ * stage, gives it a next hop (burst->out[i]), or consumes it: drops, delivers or
+ * hands it to another thread. output_burst() then sends what has a next hop.
+ */
+
+#include <stdint.h>
+
+#include <rte_mbuf.h>
+#include <rte_prefetch.h>
+#include <rte_ring.h>
+
+#include "handoff.h"
+#include "icmp.h"
+#include "iface.h"
+#include "net.h"
+#include "nexthop.h"
+#include "options.h"
+#include "port.h"
+#include "stats.h"
+#include "worker.h"
+
+/** Headers are looked for in this many bytes from the IP header on; packets in
+ * several segments have them pulled together. */
+#define HEADER_ROOM 512
+
+/** Own SIDs one after another before a packet is taken for a loop. */
+#define SID_CHAIN_MAX 16
+
+/** Places of a burst that a stage works on. */
+struct place_list {
+	unsigned n;
+	uint16_t at[BURST_MAX];
+};
+
+/** burst->flags bits. */
+enum {
+	PLACE_TTL_DONE = 1,   /**< hop limit or TTL needs no further decrement */
+	PLACE_ORIGINATED = 2, /**< made by the router itself: no ICMP error about it */
+	PLACE_GROUP_MAC = 4,  /**< came to a multicast or broadcast MAC: never forwarded */
+};
+
+struct burst {
+	unsigned n;
+	bool traced;                             /**< some place has a trace */
+	struct rte_mbuf *pkts[BURST_MAX];
+	uint8_t *l3[BURST_MAX];                  /**< IP header */
+	const struct nexthop *out[BURST_MAX];    /**< how to send it; NULL: not (any more) */
+	uint16_t len[BURST_MAX];                 /**< IP packet, bytes */
+	uint16_t iface[BURST_MAX];               /**< came in on; 0: the router's own */
+	uint16_t vrf[BURST_MAX];                 /**< routed in */
+	uint8_t flags[BURST_MAX];
+	uint8_t sids[BURST_MAX];                 /**< SIDs of ours passed so far */
+	uint32_t sid[BURST_MAX];                 /**< next-hop index of the last SID; 0: none */
+	uint16_t sid_len[BURST_MAX];             /**< bytes counted for it */
+	uint32_t via[BURST_MAX];                 /**< next hop fixed by a SID; 0: look it up */
+	uint32_t trace[BURST_MAX];               /**< trace id; only when traced */
+
+	struct place_list ip4;                   /**< IPv4 packets to be checked and routed */
+	struct place_list ip6;                   /**< IPv6 packets to be checked */
+	struct place_list ip6_route;             /**< IPv6 packets checked, to be routed */
+	struct place_list sid_list;              /**< IPv6 packets to a SID */
+
+	/* Scratch of the lookups, by position in a list. */
+	union {
+		const struct fib4 *fibs4[BURST_MAX];
+		const struct fib6 *fibs6[BURST_MAX];
+	};
+	const uint8_t *dst6[BURST_MAX];
+	uint32_t dst4[BURST_MAX];
+	uint32_t values[BURST_MAX];
+};
+
+/** Frames waiting to leave a port. */
+struct tx_queue {
+	uint16_t n;
+	uint16_t queue;          /**< the device's queue, when `own` */
+	bool own;                /**< this worker transmits on the queue */
+	struct rte_ring *ring;   /**< else: frames go to the worker that does */
+	struct rte_mbuf *pkts[BURST_MAX];
+};
+
+/** A receive queue that is polled. */
+struct rx_queue {
+	struct port *port;
+	uint16_t queue;
+};
+
+/** What a worker polls; immutable, swapped. */
+struct poll_list {
+	unsigned rx_count;
+	unsigned tx_ring_count;
+	struct rx_queue *rx;
+	/** Rings of frames other threads want sent on queues this worker owns. */
+	struct rte_ring **tx_rings;
+};
+
+/** Cycles and packets of the stages, when asked for. */
+enum stage {
+	STAGE_RECEIVE,
+	STAGE_PARSE,
+	STAGE_SID,
+	STAGE_LOOKUP,
+	STAGE_REWRITE,
+	STAGE_TRANSMIT,
+	STAGE_COUNT,
+};
+
+struct worker {
+	/* Read every loop. */
+	const struct poll_list *poll;
+	struct sid_counters *sids;   /**< by next-hop index */
+	uint16_t burst_size;
+	uint16_t id;                 /**< 0, 1...; RCU thread id too */
+	unsigned lcore;
+	int socket;
+	uint32_t tx_dirty;           /**< bit per port with frames in tx[port] */
+	bool woke_control;
+	bool account;                /**< per-stage cycles are wanted */
+	bool launched;               /**< control thread: its loop is running */
+
+	struct rte_ring *from_control; /**< PACKET_FRAME, PACKET_FORWARD, PACKET_ROUTE */
+	struct rte_ring *to_control;   /**< PACKET_ARP ... */
+	struct rte_ring *notes;        /**< next-hop indexes of STALE neighbours in use */
+	uint32_t last_note;            /**< the last index put there in this loop */
+
+	uint16_t dropped_n;
+	struct rte_mbuf *dropped[BURST_MAX]; /**< to be freed in bulk */
+
+	struct token_bucket errors;  /**< ICMP errors */
+
+	/* Loop account: cycles in loops that found packets, and in all loops. */
+	uint64_t busy_cycles, loop_cycles, loops, busy_loops;
+	uint64_t stage_cycles[STAGE_COUNT];
+	uint64_t stage_mark;
+
+	struct stats stats;
+	/** Copy of stats taken between two loops when `snapshot_wanted` moves on. */
+	struct stats snapshot;
+	uint32_t snapshot_wanted;    /**< written by the control thread */
+	uint32_t snapshot_taken;     /**< written by the worker, after the copy */
+
+	struct tx_queue tx[RTE_MAX_ETHPORTS];
+	struct burst burst;          /**< received */
+	/** Packets of the router's own, waiting to be routed: one burst fills while the other is routed. */
+	struct burst own[2];
+	unsigned own_filling;
+	struct rte_mbuf *more[BURST_MAX]; /**< scratch: fragments, packets from rings */
+} __rte_cache_aligned;
+
+static_assert(RTE_MAX_ETHPORTS <= 32, "tx_dirty has one bit a port");
+
+/* --- consuming a packet -------------------------------------------------------- */
+
+/** Free what has been dropped, in bulk. */
+static inline void
+worker_free_dropped(struct worker *w)
+{
+	rte_pktmbuf_free_bulk(w->dropped, w->dropped_n);
+	w->dropped_n = 0;
+}
+
+/** Free a packet soon; it has been accounted for. */
+static inline void
+worker_free(struct worker *w, struct rte_mbuf *m)
+{
+	if (unlikely(w->dropped_n == BURST_MAX))
+		worker_free_dropped(w);
+	w->dropped[w->dropped_n++] = m;
+}
+
+/** Drop place i of the burst: counted, traced, freed. */
+void drop(struct worker *w, struct burst *b, unsigned i, enum drop_reason reason);
+
+/** Drop it, and count it as an error of the SID it was for instead of a packet. */
+void drop_sid(struct worker *w, struct burst *b, unsigned i, enum drop_reason reason);
+
+/** It has reached the router itself: counted as delivered, freed. */
+void deliver(struct worker *w, struct burst *b, unsigned i);
+
+/** Give it to the control thread as `kind`; a full ring drops it. nexthop: of PACKET_RESOLVE, or
+ * the interface out of PACKET_CONNECTED. */
+void hand_to_control(struct worker *w, struct burst *b, unsigned i, enum packet_kind kind,
+		     uint8_t family, uint32_t nexthop);
+
+/* --- rarer packets (one file each) ---------------------------------------------- */
+
+/** dispatch.c: place i has been looked up, and `nh` is not simply a neighbour to send to (or the
+ * packet is not simply to be forwarded). */
+void dispatch_other4(struct worker *w, struct burst *b, unsigned i, const struct nexthop *nh);
+void dispatch_other6(struct worker *w, struct burst *b, unsigned i, const struct nexthop *nh);
+/** dispatch.c: checks failed for place i: drop it with the right reason, or (options and the like) say
+ * true: it may go on. */
+bool check4_other(struct worker *w, struct burst *b, unsigned i);
+bool check6_other(struct worker *w, struct burst *b, unsigned i);
+/** dispatch.c: a packet to a SID with more than an inner packet behind the IPv6 header. */
+void endpoint_other(struct worker *w, struct burst *b, unsigned i, const struct nexthop *sid);
+
+/** input.c: a frame that is not simply IP to our MAC: VLAN, ARP, group MACs, other hosts, many
+ * segments. Puts it on a list of the burst, or consumes it. */
+void input_other(struct worker *w, struct burst *b, unsigned i, const struct port *port);
+
+/** local.c: an IPv4/IPv6 packet for the router itself. */
+void local4(struct worker *w, struct burst *b, unsigned i);
+void local6(struct worker *w, struct burst *b, unsigned i);
+/** local.c: an IPv6 upper layer reached through a SID, at `upper` from the IPv6 header. */
+void local6_upper(struct worker *w, struct burst *b, unsigned i, uint8_t proto, uint16_t upper);
+/** local.c: IPv6 to a link-local or multicast address. */
+void link_scope6(struct worker *w, struct burst *b, unsigned i);
+
+/** errors.c: send an ICMP error about place i (if allowed), then drop it. */
+void drop_with_error4(struct worker *w, struct burst *b, unsigned i, enum drop_reason reason,
+		      uint8_t type, uint8_t code, uint32_t value);
+void drop_with_error6(struct worker *w, struct burst *b, unsigned i, enum drop_reason reason,
+		      uint8_t type, uint8_t code, uint32_t value);
+
+/** output.c: a packet longer than the next hop's MTU: fragments, or an error. */
+void output_too_long(struct worker *w, struct burst *b, unsigned i);
+/** output.c: link header where the common way does not fit (segments, headroom). False: consumed. */
+bool output_prepare(struct worker *w, struct burst *b, unsigned i, const struct nexthop *nh);
+/** output.c: send what waits for one port, or for all. */
+void tx_flush(struct worker *w, unsigned port);
+void tx_flush_all(struct worker *w);
+
+/** Put a complete frame into a port's transmit buffer. */
+static inline void
+tx_frame(struct worker *w, unsigned port, struct rte_mbuf *m)
+{
+	struct tx_queue *q = &w->tx[port];
+
+	q->pkts[q->n++] = m;
+	w->tx_dirty |= 1u << port;
+	if (unlikely(q->n == BURST_MAX))
+		tx_flush(w, port);
+}
+
+/** A packet the router made (data begins at its IP header): routed when the burst in hand is done. Counted as
+ * originated. Takes it over. iface: link-local destinations leave there; else 0. */
+void originate(struct worker *w, struct rte_mbuf *m, uint8_t family, uint16_t vrf,
+	       uint16_t iface);
+
+/** The same for a packet that is counted already. */
+void route_own(struct worker *w, struct rte_mbuf *m, uint8_t family, uint16_t vrf,
+	       uint16_t iface);
+
+/* --- journey.c ------------------------------------------------------------------ */
+
+/** Receive a burst from a queue and take it all the way. Returns packets received. */
+unsigned journey(struct worker *w, const struct rx_queue *rx);
+/** Route the packets in w->own. */
+void journey_own(struct worker *w);
+/** Forget what the burst was about and take `n` packets in pkts[] as new. */
+void burst_begin(struct burst *b, unsigned n, uint16_t iface, uint16_t vrf);
+
+#endif

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * What the journey leaves aside: headers that fail the first check, next hops
+ * that are not simply a neighbour, SIDs with extension headers in front of
+ * what they are to deal with.
+ */
+
+#include <errno.h>
+
+#include "datapath.h"
+#include "ip.h"
+#include "srv6.h"
+#include "trace.h"
+
+static void
+list_add(struct place_list *list, unsigned place)
+{
+	list->at[list->n++] = (uint16_t)place;
+}
+
+/* Bytes that can be read at the place's IP header. */
+static uint16_t
+contiguous(const struct burst *b, unsigned i)
+{
+	const struct rte_mbuf *m = b->pkts[i];
+	uint32_t n = (uint32_t)(rte_pktmbuf_mtod(m, uint8_t *) + m->data_len - b->l3[i]);
+
+	return (uint16_t)RTE_MIN(n, (uint32_t)b->len[i]);
+}
+
+/* --- headers ---------------------------------------------------------------------- */
+
+/* A bad inner header is an error of the SID that took it out of its tunnel. */
+static bool
+bad_header(struct worker *w, struct burst *b, unsigned i, enum drop_reason reason)
+{
+	if (b->sid[i] != 0)
+		drop_sid(w, b, i, reason);
+	else
+		drop(w, b, i, reason);
+	return false;
+}
+
+bool
+check6_other(struct worker *w, struct burst *b, unsigned i)
+{
+	const uint8_t *h = b->l3[i];
+	uint16_t payload;
+
+	if (contiguous(b, i) < IP6_HEADER)
+		return bad_header(w, b, i, DROP_IP6_TRUNCATED);
+	if ((h[0] >> 4) != 6)
+		return bad_header(w, b, i, DROP_IP6_BAD_HEADER);
+	memcpy(&payload, h + 4, sizeof(payload));
+	payload = rte_be_to_cpu_16(payload);
+	if (payload > b->len[i] - IP6_HEADER)
+		return bad_header(w, b, i, DROP_IP6_TRUNCATED);
+	b->len[i] = (uint16_t)(payload + IP6_HEADER);
+	if (ip6_source_martian(h + 8)) {
+		static const uint8_t unspecified[16];
+
+		/* :: asks for itself in neighbour discovery, on its own link. */
+		if (memcmp(h + 8, unspecified, 16) == 0 && h[24] == 0xff && b->sid[i] == 0)
+			return true;
+		drop(w, b, i, DROP_MARTIAN);
+		return false;
+	}
+	return true;
+}
+
+bool
+check4_other(struct worker *w, struct burst *b, unsigned i)
+{
+	const uint8_t *h = b->l3[i];
+	uint16_t room = contiguous(b, i), total = 0;
+	uint32_t src;
+	int reason;
+
+	/* The header is in the first segment; the rest need only be there. */
+	reason = ip4_check(h, room >= 60 ? b->len[i] : RTE_MIN(room, b->len[i]), &total);
+	if (reason != 0)
+		return bad_header(w, b, i, (enum drop_reason)reason);
+	b->len[i] = total;
+	memcpy(&src, h + 12, sizeof(src));
+	if (ip4_source_martian(rte_be_to_cpu_32(src))) {
+		drop(w, b, i, DROP_MARTIAN);
+		return false;
+	}
+	if (h[0] != 0x45) {
+		switch (ip4_options_check(h, (h[0] & 15) * 4u)) {
+		case IP4_OPTIONS_PLAIN:
+			break;
+		case IP4_OPTIONS_MALFORMED:
+			return bad_header(w, b, i, DROP_IP4_OPTIONS);
+		case IP4_OPTIONS_SOURCE_ROUTE:
+			drop(w, b, i, DROP_IP4_OPTIONS);
+			return false;
+		}
+	}
+	return true;
+}
+
+/* --- next hops -------------------------------------------------------------------- */
+
+static const struct nexthop *
+member(const struct nexthop *group, uint32_t hash)
+{
+	return nexthop_at(nexthops, nexthop_group_pick(group, hash));
+}
+
+/* Never to be sent on, whatever the FIB says: it came to a group MAC, or is
+ * link-local by its source (RFC 4291 2.5.6). */
+static bool
+forwardable(const struct burst *b, unsigned i, bool link_local_source)
+{
+	if ((b->flags[i] & PLACE_GROUP_MAC) != 0)
+		return false;
+	return !link_local_source || (b->flags[i] & PLACE_ORIGINATED) != 0;
+}
+
+void
+dispatch_other4(struct worker *w, struct burst *b, unsigned i, const struct nexthop *nh)
+{
+	uint8_t *h = b->l3[i];
+
+	if (nh->type == NEXTHOP_GROUP)
+		nh = member(nh, ip4_flow_hash(h, contiguous(b, i)));
+	if (unlikely(b->traced))
+		trace_step(b->trace[i], TRACE_NEXTHOP, 0, 0, nh->id, NULL, 0);
+	switch (nh->type) {
+	case NEXTHOP_LOCAL:
+		local4(w, b, i);
+		return;
+	case NEXTHOP_MARTIAN:
+		drop(w, b, i, DROP_MARTIAN);
+		return;
+	default:
+		break;
+	}
+	if (!forwardable(b, i, false)) {
+		drop(w, b, i, DROP_MARTIAN);
+		return;
+	}
+	if ((b->flags[i] & PLACE_TTL_DONE) == 0 && h[8] <= 1) {
+		drop_with_error4(w, b, i, DROP_IP4_TTL, ICMP4_TIME_EXCEEDED, 0, 0);
+		return;
+	}
+	switch (nh->type) {
+	case NEXTHOP_ADJACENT:
+	case NEXTHOP_RESOLVE:
+	case NEXTHOP_CONNECTED:
+		break;
+	case NEXTHOP_BLACKHOLE:
+		drop(w, b, i, DROP_BLACKHOLE);
+		return;
+	case NEXTHOP_UNREACHABLE:
+		drop_with_error4(w, b, i, DROP_UNREACHABLE, ICMP4_UNREACHABLE,
+				 ICMP4_UNREACHABLE_HOST, 0);
+		return;
+	case NEXTHOP_PROHIBIT:
+		drop_with_error4(w, b, i, DROP_PROHIBIT, ICMP4_UNREACHABLE,
+				 ICMP4_UNREACHABLE_PROHIBITED, 0);
+		return;
+	default:
+		drop_with_error4(w, b, i, DROP_IP4_NO_ROUTE, ICMP4_UNREACHABLE,
+				 ICMP4_UNREACHABLE_NET, 0);
+		return;
+	}
+	if ((b->flags[i] & PLACE_TTL_DONE) == 0) {
+		ip4_decrement_ttl(h);
+		b->flags[i] |= PLACE_TTL_DONE;
+	}
+	if (nh->type == NEXTHOP_ADJACENT)
+		b->out[i] = nh;
+	else
+		hand_to_control(w, b, i,
+				nh->type == NEXTHOP_RESOLVE ? PACKET_RESOLVE : PACKET_CONNECTED,
+				AF_INET, nh->type == NEXTHOP_RESOLVE ? nh->id : nh->iface);
+}
+
+void
+dispatch_other6(struct worker *w, struct burst *b, unsigned i, const struct nexthop *nh)
+{
+	uint8_t *h = b->l3[i];
+
+	if (nh->type == NEXTHOP_GROUP)
+		nh = member(nh, ip6_flow_hash(h, contiguous(b, i)));
+	if (unlikely(b->traced))
+		trace_step(b->trace[i], TRACE_NEXTHOP, 0, 0, nh->id, NULL, 0);
+	switch (nh->type) {
+	case NEXTHOP_LOCAL:
+		local6(w, b, i);
+		return;
+	case NEXTHOP_LINK_SCOPE:
+		link_scope6(w, b, i);
+		return;
+	case NEXTHOP_MARTIAN:
+		drop(w, b, i, DROP_MARTIAN);
+		return;
+	default:
+		break;
+	}
+	if (!forwardable(b, i, ip6_is_link_local(h + 8) || h[8] == 0xff ||
+				       ip6_source_martian(h + 8))) {
+		drop(w, b, i, DROP_MARTIAN);
+		return;
+	}
+	if ((b->flags[i] & PLACE_TTL_DONE) == 0 && h[7] <= 1) {
+		drop_with_error6(w, b, i, DROP_IP6_HOP_LIMIT, ICMP6_TIME_EXCEEDED, 0, 0);
+		return;
+	}
+	switch (nh->type) {
+	case NEXTHOP_ADJACENT:
+	case NEXTHOP_RESOLVE:
+	case NEXTHOP_CONNECTED:
+		break;
+	case NEXTHOP_BLACKHOLE:
+		drop(w, b, i, DROP_BLACKHOLE);
+		return;
+	case NEXTHOP_UNREACHABLE:
+		drop_with_error6(w, b, i, DROP_UNREACHABLE, ICMP6_UNREACHABLE,
+				 ICMP6_UNREACHABLE_ADDRESS, 0);
+		return;
+	case NEXTHOP_PROHIBIT:
+		drop_with_error6(w, b, i, DROP_PROHIBIT, ICMP6_UNREACHABLE,
+				 ICMP6_UNREACHABLE_PROHIBITED, 0);
+		return;
+	default:
+		drop_with_error6(w, b, i, DROP_IP6_NO_ROUTE, ICMP6_UNREACHABLE,
+				 ICMP6_UNREACHABLE_NO_ROUTE, 0);
+		return;
+	}
+	if ((b->flags[i] & PLACE_TTL_DONE) == 0) {
+		h[7]--;
+		b->flags[i] |= PLACE_TTL_DONE;
+	}
+	if (nh->type == NEXTHOP_ADJACENT)
+		b->out[i] = nh;
+	else
+		hand_to_control(w, b, i,
+				nh->type == NEXTHOP_RESOLVE ? PACKET_RESOLVE : PACKET_CONNECTED,
+				AF_INET6, nh->type == NEXTHOP_RESOLVE ? nh->id : nh->iface);
+}
+
+/* --- SIDs ------------------------------------------------------------------------- */
+
+/* Count the packet for the SID: its behaviour has been carried out. */
+static void
+count_sid(struct worker *w, struct burst *b, unsigned i, uint16_t len)
+{
+	struct sid_counters *counters = &w->sids[b->sid[i]];
+
+	counters->packets++;
+	counters->bytes += len;
+	b->sid_len[i] = len;
+}
+
+/* What srv6_process needs is contiguous; a chain of segments may need more of
+ * it pulled up once the outer headers are gone. */
+static bool
+pull_up_inner(struct burst *b, unsigned i)
+{
+	struct rte_mbuf *m = b->pkts[i];
+	uint16_t l3 = (uint16_t)(b->l3[i] - rte_pktmbuf_mtod(m, uint8_t *));
+	uint32_t want = (uint32_t)l3 + RTE_MIN(b->len[i], (uint16_t)HEADER_ROOM);
+
+	if (m->data_len >= want)
+		return true;
+	if (packet_pull_up(m, (uint16_t)want) != 0)
+		return false;
+	b->l3[i] = rte_pktmbuf_mtod_offset(m, uint8_t *, l3);
+	return true;
+}
+
+/* An inner packet is out: RFC 6040 says what becomes of congestion marks. */
+static void
+inner(struct worker *w, struct burst *b, unsigned i, const struct nexthop *sid, uint8_t family,
+      uint8_t ecn)
+{
+	bool ok = true;
+
+	if (!pull_up_inner(b, i)) {
+		drop_sid(w, b, i, DROP_IP6_EXT_HEADER);
+		return;
+	}
+	if (ecn != 0 && family == AF_INET && b->len[i] >= IP4_HEADER_MIN)
+		ok = ecn_apply4(b->l3[i], ecn);
+	else if (ecn != 0 && family == AF_INET6 && b->len[i] >= IP6_HEADER)
+		ok = ecn_apply6(b->l3[i], ecn);
+	if (!ok) {
+		drop_sid(w, b, i, DROP_TUNNEL_ECN);
+		return;
+	}
+	b->flags[i] &= PLACE_GROUP_MAC;
+	b->vrf[i] = sid->sid.table;
+	b->via[i] = sid->sid.nexthop;
+	list_add(family == AF_INET ? &b->ip4 : &b->ip6, i);
+}
+
+void
+endpoint_other(struct worker *w, struct burst *b, unsigned i, const struct nexthop *sid)
+{
+	struct srv6_packet p = {
+		.ip = b->l3[i],
+		.len = b->len[i],
+		.contiguous = contiguous(b, i),
+	};
+	uint16_t len = b->len[i];
+	enum srv6_outcome outcome;
+
+	/* The SID went away between two lookups of the same burst. */
+	if (sid->type != NEXTHOP_SID) {
+		drop(w, b, i, DROP_IP6_NO_ROUTE);
+		return;
+	}
+	if (++b->sids[i] > SID_CHAIN_MAX) {
+		w->sids[b->sid[i]].errors++;
+		drop(w, b, i, DROP_SID_LOOP);
+		return;
+	}
+	if ((b->flags[i] & PLACE_GROUP_MAC) != 0) {
+		drop(w, b, i, DROP_MARTIAN);
+		return;
+	}
+	outcome = srv6_process(sid, &p);
+	if (unlikely(b->traced))
+		trace_step(b->trace[i], TRACE_SID, 0, (uint16_t)outcome, sid->id, NULL, 0);
+	if (outcome != SRV6_DROP) {
+		b->l3[i] = p.ip;
+		b->len[i] = p.len;
+	}
+	switch (outcome) {
+	case SRV6_INNER4:
+		count_sid(w, b, i, len);
+		inner(w, b, i, sid, AF_INET, p.outer_ecn);
+		break;
+	case SRV6_INNER6:
+		count_sid(w, b, i, len);
+		inner(w, b, i, sid, AF_INET6, p.outer_ecn);
+		break;
+	case SRV6_NEXT:
+		count_sid(w, b, i, len);
+		b->flags[i] |= PLACE_TTL_DONE;
+		b->vrf[i] = sid->sid.table;
+		b->via[i] = sid->sid.nexthop;
+		/* The new destination is the sender's word: never a link's own. */
+		list_add(&b->ip6_route, i);
+		break;
+	case SRV6_UPPER:
+		count_sid(w, b, i, len);
+		local6_upper(w, b, i, p.proto, p.upper);
+		break;
+	case SRV6_DROP:
+		w->sids[b->sid[i]].errors++;
+		b->sid_len[i] = 0;
+		if (p.has_error)
+			drop_with_error6(w, b, i, (enum drop_reason)p.reason, p.error.type,
+					 p.error.code, p.error.value);
+		else
+			drop(w, b, i, (enum drop_reason)p.reason);
+		break;
+	}
+}

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Packets for the router itself: echo requests are answered here by the
+ * worker, neighbour discovery goes to the control thread, and what nobody
+ * listens to gets the ICMP error a host would send.
+ */
+
+#include <errno.h>
+
+#include "datapath.h"
+#include "ip.h"
+#include "neigh.h"
+#include "ping.h"
+#include "srv6.h"
+#include "trace.h"
+
+#define UDP_HEADER 8
+
+static uint16_t
+l3_offset(const struct burst *b, unsigned i)
+{
+	return (uint16_t)(b->l3[i] - rte_pktmbuf_mtod(b->pkts[i], uint8_t *));
+}
+
+static uint16_t
+contiguous(const struct burst *b, unsigned i)
+{
+	uint32_t n = (uint32_t)(b->pkts[i]->data_len - l3_offset(b, i));
+
+	return (uint16_t)RTE_MIN(n, (uint32_t)b->len[i]);
+}
+
+/* The buffer of a request has become the reply: one packet delivered, one of
+ * our own sent. */
+static void
+reply(struct worker *w, struct burst *b, unsigned i, uint8_t family)
+{
+	struct rte_mbuf *m = b->pkts[i];
+
+	w->stats.delivered++;
+	if (unlikely(b->traced))
+		trace_step(b->trace[i], TRACE_DELIVERED, 0, 0, 0, NULL, 0);
+	packet_strip(m, l3_offset(b, i));
+	packet_trim(m, b->len[i]);
+	originate(w, m, family, b->vrf[i], b->iface[i]);
+}
+
+static bool
+ping_waits(void)
+{
+	return __atomic_load_n(&ping_active, __ATOMIC_RELAXED);
+}
+
+static void
+icmp4(struct worker *w, struct burst *b, unsigned i, uint16_t upper)
+{
+	const uint8_t *h = b->l3[i];
+	struct ip_addr own = {.family = AF_INET};
+
+	memcpy(own.bytes, h + 16, 4);
+	packet_trim(b->pkts[i], (uint32_t)l3_offset(b, i) + b->len[i]);
+	switch (icmp4_echo_reply(b->pkts[i], l3_offset(b, i), b->len[i], upper, &own)) {
+	case 0:
+		/* RFC 1122 3.2.2.6: silence towards those who asked everybody. */
+		if ((b->flags[i] & PLACE_GROUP_MAC) != 0)
+			deliver(w, b, i);
+		else
+			reply(w, b, i, AF_INET);
+		break;
+	case -ENOENT:
+		if (ping_waits())
+			hand_to_control(w, b, i, PACKET_PING, AF_INET, 0);
+		else
+			deliver(w, b, i);
+		break;
+	default:
+		drop(w, b, i, DROP_ICMP_BAD);
+	}
+}
+
+/* 0, or why the UDP packet of `size` bytes at `udp` is wrong. */
+static int
+udp_check(const uint8_t *udp, uint16_t size)
+{
+	uint16_t length;
+
+	if (size < UDP_HEADER)
+		return DROP_UDP_BAD_LENGTH;
+	memcpy(&length, udp + 4, sizeof(length));
+	length = rte_be_to_cpu_16(length);
+	return length < UDP_HEADER || length > size ? DROP_UDP_BAD_LENGTH : 0;
+}
+
+void
+local4(struct worker *w, struct burst *b, unsigned i)
+{
+	const uint8_t *h = b->l3[i];
+	uint16_t upper = (uint16_t)((h[0] & 15) * 4);
+	uint16_t size = (uint16_t)(b->len[i] - upper);
+	int reason;
+
+	/* More fragments, or an offset. */
+	if (((h[6] << 8 | h[7]) & 0x3fff) != 0) {
+		drop(w, b, i, DROP_FRAGMENT);
+		return;
+	}
+	switch (h[9]) {
+	case PROTO_ICMP:
+		icmp4(w, b, i, upper);
+		break;
+	case PROTO_UDP:
+		reason = udp_check(h + upper, size);
+		if (reason != 0)
+			drop(w, b, i, (enum drop_reason)reason);
+		else
+			drop_with_error4(w, b, i, DROP_UDP_NO_SOCKET, ICMP4_UNREACHABLE,
+					 ICMP4_UNREACHABLE_PORT, 0);
+		break;
+	default:
+		drop_with_error4(w, b, i, DROP_IP4_NO_PROTO, ICMP4_UNREACHABLE,
+				 ICMP4_UNREACHABLE_PROTOCOL, 0);
+	}
+}
+
+/* Neighbour discovery is believed only straight off the link, and only with a
+ * hop limit that says so (RFC 4861 7.1). */
+static void
+icmp6(struct worker *w, struct burst *b, unsigned i, uint16_t upper)
+{
+	uint8_t *h = b->l3[i];
+	struct ip_addr own = ip6_addr(h + 24);
+	const struct iface *iface;
+	struct ip_addr from;
+	uint16_t len = b->len[i];
+
+	if (len - upper < 4 || contiguous(b, i) < upper + 4) {
+		drop(w, b, i, DROP_ICMP_BAD);
+		return;
+	}
+	if (h[upper] >= 133 && h[upper] <= 137) {
+		if (b->sid[i] != 0 || h[7] != 255 || upper != IP6_HEADER)
+			drop(w, b, i, DROP_ND_BAD);
+		else if (h[upper] == 135 || h[upper] == 136)
+			hand_to_control(w, b, i, PACKET_ND, AF_INET6, 0);
+		else
+			deliver(w, b, i); /* of hosts and their routers, not ours to heed */
+		return;
+	}
+	if (h[24] == 0xff) { /* asked as a group: answer as one of it */
+		iface = iface_at(b->iface[i]);
+		from = ip6_addr(h + 8);
+		if (iface == NULL || !iface_source_for(iface, &from, &own)) {
+			deliver(w, b, i);
+			return;
+		}
+	}
+	packet_trim(b->pkts[i], (uint32_t)l3_offset(b, i) + len);
+	switch (icmp6_echo_reply(b->pkts[i], l3_offset(b, i), &len, upper, &own)) {
+	case 0:
+		b->l3[i] = rte_pktmbuf_mtod_offset(b->pkts[i], uint8_t *, l3_offset(b, i));
+		b->len[i] = len;
+		reply(w, b, i, AF_INET6);
+		break;
+	case -ENOENT:
+		if (ping_waits())
+			hand_to_control(w, b, i, PACKET_PING, AF_INET6, 0);
+		else
+			deliver(w, b, i);
+		break;
+	default:
+		drop(w, b, i, DROP_ICMP_BAD);
+	}
+}
+
+void
+local6_upper(struct worker *w, struct burst *b, unsigned i, uint8_t proto, uint16_t upper)
+{
+	const uint8_t *h = b->l3[i];
+	uint16_t checksum;
+	int reason;
+
+	switch (proto) {
+	case PROTO_ICMP6:
+		icmp6(w, b, i, upper);
+		break;
+	case PROTO_FRAGMENT:
+		drop(w, b, i, DROP_FRAGMENT);
+		break;
+	case PROTO_NONE:
+		deliver(w, b, i);
+		break;
+	case PROTO_UDP:
+		if (contiguous(b, i) < upper + UDP_HEADER) {
+			drop(w, b, i, DROP_UDP_BAD_LENGTH);
+			break;
+		}
+		reason = udp_check(h + upper, (uint16_t)(b->len[i] - upper));
+		memcpy(&checksum, h + upper + 6, sizeof(checksum));
+		if (reason == 0 && checksum == 0) /* RFC 8200 8.1 */
+			reason = DROP_UDP_CHECKSUM;
+		if (reason != 0)
+			drop(w, b, i, (enum drop_reason)reason);
+		else
+			drop_with_error6(w, b, i, DROP_UDP_NO_SOCKET, ICMP6_UNREACHABLE,
+					 ICMP6_UNREACHABLE_PORT, 0);
+		break;
+	default:
+		drop_with_error6(w, b, i, DROP_IP6_NO_PROTO, ICMP6_PARAMETER,
+				 ICMP6_PARAMETER_NEXT_HEADER, 0);
+	}
+}
+
+/* Walk to the upper layer as a destination must: options are heeded, routing
+ * headers with nothing left are passed (RFC 8200 4). */
+void
+local6(struct worker *w, struct burst *b, unsigned i)
+{
+	const uint8_t *h = b->l3[i];
+	uint16_t offset = IP6_HEADER, next_field = 6, room = contiguous(b, i);
+	uint8_t proto = h[6];
+
+	for (unsigned n = 0; n < 8; n++) {
+		struct icmp_error error;
+		bool has_error;
+		uint16_t size;
+		int reason;
+
+		if (proto != PROTO_HOPOPTS && proto != PROTO_DSTOPTS && proto != PROTO_ROUTING) {
+			if (proto == PROTO_UDP || proto == PROTO_ICMP6 || proto == PROTO_FRAGMENT ||
+			    proto == PROTO_NONE)
+				local6_upper(w, b, i, proto, offset);
+			else
+				drop_with_error6(w, b, i, DROP_IP6_NO_PROTO, ICMP6_PARAMETER,
+						 ICMP6_PARAMETER_NEXT_HEADER, next_field);
+			return;
+		}
+		if (offset + 8 > room || offset + 8 + 8 * h[offset + 1] > room) {
+			drop(w, b, i, DROP_IP6_TRUNCATED);
+			return;
+		}
+		size = (uint16_t)(8 + 8 * h[offset + 1]);
+		if (proto == PROTO_HOPOPTS && offset != IP6_HEADER) {
+			drop_with_error6(w, b, i, DROP_IP6_EXT_HEADER, ICMP6_PARAMETER,
+					 ICMP6_PARAMETER_NEXT_HEADER, next_field);
+			return;
+		}
+		if (proto == PROTO_ROUTING) {
+			/* RFC 8200 4.4: a type this address does not process. */
+			if (h[offset + 3] != 0) {
+				drop_with_error6(w, b, i, DROP_IP6_EXT_HEADER, ICMP6_PARAMETER,
+						 ICMP6_PARAMETER_HEADER, offset + 2u);
+				return;
+			}
+		} else {
+			reason = ip6_options_check(h, offset, size, &has_error, &error);
+			if (reason != 0 && has_error)
+				drop_with_error6(w, b, i, (enum drop_reason)reason, error.type,
+						 error.code, error.value);
+			else if (reason != 0)
+				drop(w, b, i, (enum drop_reason)reason);
+			if (reason != 0)
+				return;
+		}
+		next_field = offset;
+		proto = h[offset];
+		offset = (uint16_t)(offset + size);
+	}
+	drop(w, b, i, DROP_IP6_EXT_HEADER);
+}
+
+/* ff02::1, ff02::2 and their node-local forms, and the solicited-node groups
+ * of our addresses (RFC 4291 2.8). */
+static bool
+in_group(const struct iface *iface, const uint8_t *group)
+{
+	static const uint8_t all[16] = {0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+
+	if ((group[1] == 1 || group[1] == 2) && memcmp(group + 2, all + 2, 13) == 0 &&
+	    (group[15] == 1 || group[15] == 2))
+		return true;
+	for (unsigned a = 0; a < iface->address_count; a++) {
+		struct ip_addr solicited;
+
+		if (iface->addresses[a].addr.family != AF_INET6)
+			continue;
+		solicited = nd_solicited_node(&iface->addresses[a].addr);
+		if (memcmp(solicited.bytes, group, 16) == 0)
+			return true;
+	}
+	return false;
+}
+
+void
+link_scope6(struct worker *w, struct burst *b, unsigned i)
+{
+	const struct iface *iface = iface_at(b->iface[i]);
+	struct ip_addr dst = ip6_addr(b->l3[i] + 24);
+
+	/* Links do not reach into tunnels, and a segment list names no link. */
+	if (iface == NULL || b->sid[i] != 0) {
+		drop(w, b, i, DROP_MARTIAN);
+		return;
+	}
+	if ((b->flags[i] & PLACE_ORIGINATED) != 0) {
+		if (dst.bytes[0] == 0xff)
+			drop(w, b, i, DROP_MARTIAN);
+		else
+			hand_to_control(w, b, i, PACKET_CONNECTED, AF_INET6, iface->id);
+		return;
+	}
+	if (dst.bytes[0] == 0xff ? in_group(iface, dst.bytes) : iface_has_address(iface, &dst))
+		local6(w, b, i);
+	else
+		drop(w, b, i, DROP_MARTIAN);
+}

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file
+ * Workers as the control thread sees them: made, given queues, started,
+ * stopped, and their accounts added up.
+ */
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+
+#include <rte_cycles.h>
+#include <rte_launch.h>
+#include <rte_lcore.h>
+#include <rte_malloc.h>
+
+#include "worker_private.h"
+
+bool workers_quit;
+
+#define CONTROL_RING 1024
+#define NOTE_RING    64
+#define FRAME_RING   1024
+
+static struct worker *workers[RTE_MAX_LCORE];
+static unsigned count;
+static bool running;
+static const struct options *options;
+static bool port_polled[RTE_MAX_ETHPORTS];
+/* Rings of frames from worker to worker, [from][to], where queues are shared. */
+static struct rte_ring *frame_rings[RTE_MAX_LCORE][RTE_MAX_LCORE];
+
+unsigned
+workers_count(void)
+{
+	return count;
+}
+
+struct worker *
+worker_at(unsigned id)
+{
+	return workers[id];
+}
+
+unsigned
+worker_lcore(unsigned worker)
+{
+	return workers[worker]->lcore;
+}
+
+static struct rte_ring *
+ring_create(const char *what, unsigned from, unsigned to, unsigned size, int socket,
+	    struct err *err)
+{
+	char name[RTE_RING_NAMESIZE];
+	struct rte_ring *ring;
+
+	snprintf(name, sizeof(name), "%s_%u_%u", what, from, to);
+	ring = rte_ring_create(name, size, socket, RING_F_SP_ENQ | RING_F_SC_DEQ);
+	if (ring == NULL)
+		err_set(err, ENOMEM, "no memory for ring %s of %u slots", name, size);
+	return ring;
+}
+
+static struct worker *
+worker_create(unsigned id, unsigned lcore, struct err *err)
+{
+	int socket = (int)rte_lcore_to_socket_id(lcore);
+	struct worker *w = rte_zmalloc_socket("worker", sizeof(*w), RTE_CACHE_LINE_SIZE, socket);
+
+	if (w == NULL) {
+		err_set(err, ENOMEM, "no memory for the worker on lcore %u (%zu KiB)", lcore,
+			sizeof(*w) / 1024);
+		return NULL;
+	}
+	workers[id] = w;
+	w->id = (uint16_t)id;
+	w->lcore = lcore;
+	w->socket = socket;
+	w->burst_size = options->burst;
+	w->sids = sid_counters_reserve();
+	w->to_control = ring_create("to_control", id, 0, CONTROL_RING, socket, err);
+	w->from_control = ring_create("from_control", 0, id, CONTROL_RING, socket, err);
+	w->notes = ring_create("notes", id, 0, NOTE_RING, socket, err);
+	if (w->sids == NULL || w->to_control == NULL || w->from_control == NULL ||
+	    w->notes == NULL)
+		return NULL;
+	/* Linux's icmp_msgs_per_sec and icmp_msgs_burst. */
+	token_bucket_init(&w->errors, rte_get_tsc_hz(), 1000, 50);
+	return w;
+}
+
+int
+workers_create(const struct options *opts, struct err *err)
+{
+	unsigned lcore;
+
+	options = opts;
+	RTE_LCORE_FOREACH_WORKER(lcore)
+	{
+		count++;
+		if (worker_create(count - 1, lcore, err) == NULL)
+			return -ENOMEM;
+	}
+	if (count == 0)
+		return err_set(err, EINVAL,
+			       "no lcore for a worker: give two or more, as in -l 0,1 "
+			       "(the first is for the console)");
+	if (counters_init() != 0)
+		return err_set(err, ENOMEM, "no memory for counters");
+	return handoff_init(err);
+}
+
+static void
+poll_list_free(void *ctx, uintptr_t what)
+{
+	(void)ctx;
+	free((void *)what);
+}
+
+static unsigned
+queue_owner(unsigned port, unsigned queue, unsigned nth)
+{
+	for (unsigned m = 0; m < options->map_count; m++) {
+		const struct queue_map *map = &options->map[m];
+
+		if (map->port != port || map->queue != queue)
+			continue;
+		for (unsigned id = 0; id < count; id++) {
+			if (workers[id]->lcore == map->lcore)
+				return id;
+		}
+	}
+	return nth % count;
+}
+
+/* Write down and publish what the worker polls now. */
+static int
+publish_poll(struct worker *w)
+{
+	const struct poll_list *old = w->poll;
+	struct poll_list *list;
+	unsigned nth = 0, queues = 0;
+	struct port *port;
+
+	PORT_FOREACH(port)
+		queues += port->nb_rxq;
+	list = calloc(1, sizeof(*list) + queues * sizeof(struct rx_queue) +
+				 count * sizeof(struct rte_ring *));
+	if (list == NULL)
+		return -ENOMEM;
+	list->tx_rings = (struct rte_ring **)(list + 1);
+	list->rx = (struct rx_queue *)(list->tx_rings + count);
+	for (unsigned from = 0; from < count; from++) {
+		if (frame_rings[from][w->id] != NULL)
+			list->tx_rings[list->tx_ring_count++] = frame_rings[from][w->id];
+	}
+	PORT_FOREACH(port) {
+		for (uint16_t q = 0; q < port->nb_rxq; q++, nth++) {
+			if (running && port_polled[port->id] &&
+			    queue_owner(port->id, q, nth) == w->id)
+				list->rx[list->rx_count++] = (struct rx_queue){port, q};
+		}
+	}
+	__atomic_store_n(&w->poll, list, __ATOMIC_RELEASE);
+	if (old != NULL)
+		rcu_retire(rcu, poll_list_free, NULL, (uintptr_t)old);
+	return 0;
+}
+
+static int
+publish_polls(void)
+{
+	for (unsigned id = 0; id < count; id++) {
+		if (publish_poll(workers[id]) != 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/*
+ * A transmit queue has one owner. With fewer queues than workers, those
+ * without one pass their frames to an owner over a ring of their own.
+ */
+static int
+assign_tx(struct port *port, struct err *err)
+{
+	for (unsigned id = 0; id < count; id++) {
+		struct worker *w = workers[id];
+		struct tx_queue *q = &w->tx[port->id];
+		unsigned owner = id % port->nb_txq;
+
+		if (id < port->nb_txq) {
+			q->own = true;
+			q->queue = (uint16_t)id;
+			continue;
+		}
+		if (frame_rings[id][owner] == NULL)
+			frame_rings[id][owner] =
+				ring_create("frames", id, owner, FRAME_RING, w->socket, err);
+		q->ring = frame_rings[id][owner];
+		if (q->ring == NULL)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int
+workers_launch(struct err *err)
+{
+	struct port *port;
+	unsigned nth = 0;
+
+	PORT_FOREACH(port) {
+		int rc = assign_tx(port, err);
+
+		if (rc != 0)
+			return rc;
+		for (uint16_t q = 0; q < port->nb_rxq; q++)
+			port_warn_numa(port,
+				       workers[queue_owner(port->id, q, nth++)]->lcore);
+	}
+	if (publish_polls() != 0)
+		return err_set(err, ENOMEM, "no memory for the list of queues");
+	for (unsigned id = 0; id < count; id++) {
+		int rc = rte_eal_remote_launch(worker_main, workers[id], workers[id]->lcore);
+
+		if (rc != 0)
+			return err_set(err, -rc, "lcore %u cannot be started", workers[id]->lcore);
+		workers[id]->launched = true;
+	}
+	return 0;
+}
+
+void
+workers_start(void)
+{
+	running = true;
+	publish_polls();
+}
+
+void
+workers_stop(void)
+{
+	running = false;
+	publish_polls();
+	rcu_synchronize(rcu);
+}
+
+bool
+workers_running(void)
+{
+	return running;
+}
+
+void
+workers_release_port(const struct port *port)
+{
+	port_polled[port->id] = false;
+	__atomic_store_n(&ports[port->id].tx_up, false, __ATOMIC_RELEASE);
+	publish_polls();
+	rcu_synchronize(rcu);
+}
+
+void
+workers_adopt_port(const struct port *port)
+{
+	port_polled[port->id] = true;
+	__atomic_store_n(&ports[port->id].tx_up, true, __ATOMIC_RELEASE);
+	publish_polls();
+}
+
+/* Everything in rings has been dealt with, on both sides. */
+static bool
+rings_empty(void)
+{
+	for (unsigned id = 0; id < count; id++) {
+		if (rte_ring_count(workers[id]->to_control) != 0 ||
+		    rte_ring_count(workers[id]->from_control) != 0)
+			return false;
+		for (unsigned to = 0; to < count; to++) {
+			if (frame_rings[id][to] != NULL && rte_ring_count(frame_rings[id][to]) != 0)
+				return false;
+		}
+	}
+	return true;
+}
+
+void
+workers_drain(void)
+{
+	/* Bounded: a packet can cross a few times, not for ever. */
+	for (unsigned round = 0; round < 1000; round++) {
+		handoff_poll();
+		rcu_synchronize(rcu);
+		if (rings_empty())
+			break;
+		sched_yield();
+	}
+	/* One more loop each, for what was just taken from a ring. */
+	rcu_synchronize(rcu);
+	rcu_synchronize(rcu);
+}
+
+void
+workers_join(void)
+{
+	__atomic_store_n(&workers_quit, true, __ATOMIC_RELAXED);
+	for (unsigned id = 0; id < count; id++) {
+		if (workers[id] != NULL && workers[id]->launched) {
+			rte_eal_wait_lcore(workers[id]->lcore);
+			workers[id]->launched = false;
+		}
+	}
+}
+
+void
+workers_destroy(void)
+{
+	for (unsigned id = 0; id < count; id++) {
+		struct worker *w = workers[id];
+
+		for (unsigned to = 0; to < count; to++) {
+			rte_ring_free(frame_rings[id][to]);
+			frame_rings[id][to] = NULL;
+		}
+		if (w == NULL)
+			continue;
+		rte_ring_free(w->to_control);
+		rte_ring_free(w->from_control);
+		rte_ring_free(w->notes);
+		sid_counters_unreserve(w->sids);
+		free((void *)(uintptr_t)w->poll);
+		rte_free(w);
+		workers[id] = NULL;
+	}
+	counters_fini();
+	count = 0;
+}

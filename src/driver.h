@@ -29,13 +29,17 @@ struct driver {
 	bool paired;
 	/** How many queues work is up to the peer, who is met later: one is safe. */
 	bool peer_queues;
-	/** Queues cannot be set up a second time. */
-	bool setup_once;
 
 	/** What a full queue of several loses is in q_errors and not in imissed. */
 	bool drops_in_queue_errors;
 	/** Packets still in its queues are not freed when it is closed. */
 	bool keeps_packets;
+	/** Once stopped it does not work again: it is left running, and not polled. */
+	bool stops_for_good;
+	/** A transmit burst of no packets takes back what has been sent. */
+	bool empty_burst_cleans;
+	/** rx_buffers of each queue are not given back when it is closed. */
+	bool keeps_rx_buffers;
 
 	/** Receive queues an entry of a RETA of `reta_size` can name, from 0; 0: all. */
 	uint16_t reta_queues;

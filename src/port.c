@@ -43,28 +43,42 @@ port_find(const char *text, struct err *err)
 	return NULL;
 }
 
+static int
+start_device(struct port *port, struct err *err)
+{
+	int ret;
+
+	if (port->device_runs) {
+		/* It went on receiving while it was stopped for us: a stopped port does not. */
+		port_drain(port);
+	} else {
+		ret = rte_eth_dev_start(port->id);
+		if (ret < 0)
+			return err_set(err, -ret, "the device does not start: %s",
+				       port_strerror(ret));
+		port->device_runs = true;
+	}
+	port->started = true;
+	return port_apply_filters(port, err);
+}
+
 int
 port_start(struct port *port, struct err *err)
 {
+	struct err second;
 	int ret;
 
 	if (port->started)
 		return 0;
-	ret = rte_eth_dev_start(port->id);
+	ret = start_device(port, err);
 	if (ret < 0) {
-		err_set(err, -ret, "the device does not start: %s", port_strerror(ret));
-		return port_err(port, ret, err);
-	}
-	port->started = true;
-	ret = port_apply_filters(port, err);
-	if (ret < 0) {
-		rte_eth_dev_stop(port->id);
-		port->started = false;
+		port_stop(port, &second);
 		return port_err(port, ret, err);
 	}
 	/* Which transmit function the driver has chosen, and so whether it can clean up, is known
 	 * only now. */
 	port->tx_cleanup = rte_eth_tx_done_cleanup(port->id, 0, 1) >= 0;
+	port->tx_empty_burst = port->about->empty_burst_cleans;
 	port_poll_link(port);
 	__atomic_store_n(&port->tx_up, port->admin_up, __ATOMIC_RELEASE);
 	return 0;
@@ -78,14 +92,33 @@ port_stop(struct port *port, struct err *err)
 	if (!port->started)
 		return 0;
 	__atomic_store_n(&port->tx_up, false, __ATOMIC_RELEASE);
-	ret = rte_eth_dev_stop(port->id);
-	if (ret < 0) {
-		err_set(err, -ret, "the device does not stop: %s", port_strerror(ret));
-		return port_err(port, ret, err);
+	if (!port->about->stops_for_good) {
+		ret = rte_eth_dev_stop(port->id);
+		if (ret < 0) {
+			err_set(err, -ret, "the device does not stop: %s", port_strerror(ret));
+			return port_err(port, ret, err);
+		}
+		port->device_runs = false;
 	}
 	port->started = false;
 	port->link_up = false;
 	return 0;
+}
+
+void
+port_drain(const struct port *port)
+{
+	struct rte_mbuf *pkts[32];
+	/* A queue that fills faster than it is emptied must not hold us here. */
+	unsigned bursts = 1024;
+	uint16_t q, n;
+
+	for (q = 0; q < port->nb_rxq; q++) {
+		do {
+			n = rte_eth_rx_burst(port->id, q, pkts, RTE_DIM(pkts));
+			rte_pktmbuf_free_bulk(pkts, n);
+		} while (n > 0 && --bursts > 0);
+	}
 }
 
 bool

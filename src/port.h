@@ -31,11 +31,13 @@ struct port {
 	bool any_mac;               /**< take frames whatever their destination MAC */
 	bool tx_up;                 /**< frames may be transmitted */
 	bool tx_cleanup;            /**< rte_eth_tx_done_cleanup() works on it */
+	bool tx_empty_burst;        /**< sending nothing takes back what has been sent */
 	bool tx_multi_segs;         /**< segments chains can be transmitted as they are */
 
 	/* Control thread only from here on. */
 	bool present __rte_cache_aligned;
-	bool started;               /**< device is running */
+	bool started;               /**< may be polled and sent to */
+	bool device_runs;           /**< started, or stopped only for us: see driver.h */
 	bool admin_up;              /**< `ip link set dev P up`: true from the start */
 	bool promisc;
 	bool mac_in_software;       /**< the device could not take our MAC: it is filtered here */
@@ -110,6 +112,20 @@ bool port_poll_link(struct port *port);
 struct pool *pool_at(unsigned index);
 /** The pool for a NUMA socket (falls back to any). */
 struct pool *pool_for_socket(int socket);
+
+/**
+ * Take back the buffers of packets that have left, without sending any: for a
+ * transmit queue that is idle. Where the driver has no way to, nothing. For the
+ * queue's owner.
+ */
+static inline void
+port_tx_reclaim(const struct port *port, uint16_t queue)
+{
+	if (port->tx_cleanup)
+		rte_eth_tx_done_cleanup(port->id, queue, 0);
+	else if (port->tx_empty_burst)
+		rte_eth_tx_burst(port->id, queue, NULL, 0);
+}
 
 /** A line on stdout when the lcore is on another NUMA socket than the port it is to poll. */
 void port_warn_numa(const struct port *port, unsigned lcore);

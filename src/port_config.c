@@ -103,7 +103,7 @@ choose_offloads(struct port *port, const struct rte_eth_dev_info *info)
 
 	port->rx_offloads = 0;
 	port->tx_offloads = 0;
-	if (needs_segments(port, port->mtu))
+	if (needs_segments(port, port->mtu) && !port->about->scatter)
 		port->rx_offloads |= info->rx_offload_capa & RTE_ETH_RX_OFFLOAD_SCATTER;
 	/*
 	 * On a NIC, asking for MULTI_SEGS gives up the driver's fastest transmit
@@ -133,8 +133,9 @@ set_up_queues(struct port *port, const struct rte_eth_dev_info *info, struct err
 		ret = rte_eth_rx_queue_setup(port->id, q, port->rxd, (unsigned)port->socket, &rx,
 					     port->pool->mempool);
 		if (ret < 0)
-			return err_set(err, -ret, "receive queue %u (%u descriptors): %s", q,
-				       port->rxd, port_strerror(ret));
+			return err_set(err, -ret,
+				       "receive queue %u (%u descriptors, buffers of %u bytes): %s",
+				       q, port->rxd, port_buffer(port), port_strerror(ret));
 	}
 	for (q = 0; q < port->nb_txq; q++) {
 		ret = rte_eth_tx_queue_setup(port->id, q, port->txd, (unsigned)port->socket, &tx);
@@ -238,7 +239,8 @@ port_set_mtu(struct port *port, uint16_t mtu, bool *needs_restart, struct err *e
 	if (ret < 0)
 		return port_err(port, ret, err);
 
-	if (needs_segments(port, mtu) != needs_segments(port, port->mtu)) {
+	if (needs_segments(port, mtu) != needs_segments(port, port->mtu) &&
+	    !(port->about->scatter && port->about->multi_segs)) {
 		if (port->started) {
 			*needs_restart = true;
 			return 0;

@@ -40,6 +40,9 @@ int port_read_mac(struct port *port, struct err *err);
 /** MAC, promiscuous and multicast modes as they are to be; the port must run. */
 int port_apply_filters(struct port *port, struct err *err);
 
+/** Receive and free what is waiting in all queues; the device must run and nobody poll it. */
+void port_drain(const struct port *port);
+
 /** err_prefix with "port 0 (net_pcap0)". */
 int port_err(const struct port *port, int code, struct err *err);
 

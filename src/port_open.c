@@ -390,37 +390,59 @@ ports_open(const struct port_plan *plan, struct err *err)
 	return ret;
 }
 
-/** Packets nobody will receive any more. */
+/** Close the device as it was found: a kernel interface does not stay promiscuous. */
 static void
-drain(struct port *port)
+close_port(struct port *port)
 {
-	struct rte_mbuf *pkts[32];
-	uint16_t q, n;
+	if (port->device_runs) {
+		rte_eth_promiscuous_disable(port->id);
+		rte_eth_allmulticast_disable(port->id);
+		if (rte_eth_dev_stop(port->id) < 0)
+			printf("port %u (%s): the device does not stop\n", port->id, port->name);
+	}
+	if (rte_eth_dev_close(port->id) < 0)
+		printf("port %u (%s): the device does not close\n", port->id, port->name);
+	port->started = false;
+	port->device_runs = false;
+	port->tx_up = false;
+	port->present = false;
+}
 
-	for (q = 0; q < port->nb_rxq; q++)
-		while ((n = rte_eth_rx_burst(port->id, q, pkts, RTE_DIM(pkts))) > 0)
-			rte_pktmbuf_free_bulk(pkts, n);
+/** Buffers drivers are known not to give back: nobody uses them any more. */
+static unsigned
+kept_by_drivers(const struct pool *pool)
+{
+	const struct port *p;
+	unsigned kept = 0;
+
+	PORT_FOREACH(p)
+		if (p->pool == pool && p->about->keeps_rx_buffers)
+			kept += p->nb_rxq * p->about->rx_buffers;
+	return kept;
 }
 
 unsigned
 ports_close(void)
 {
-	unsigned lost = 0, missing, i;
+	unsigned kept[RTE_MAX_NUMA_NODES], lost = 0, missing, i;
 	struct port *p;
-	struct err err;
+	uint16_t q;
 
-	PORT_FOREACH(p)
-		if (p->started && p->about->keeps_packets)
-			drain(p);
+	for (i = 0; i < pool_count; i++)
+		kept[i] = kept_by_drivers(&pools[i]);
+	/* Rings hold packets of other ports as well: all are emptied before one is closed. */
 	PORT_FOREACH(p) {
-		if (port_stop(p, &err) < 0)
-			printf("%s\n", err.text);
-		if (rte_eth_dev_close(p->id) < 0)
-			printf("port %u (%s): the device does not close\n", p->id, p->name);
-		p->present = false;
+		if (p->device_runs && p->about->keeps_packets)
+			port_drain(p);
+		for (q = 0; p->started && q < p->nb_txq; q++)
+			port_tx_reclaim(p, q);
 	}
+	PORT_FOREACH(p)
+		close_port(p);
+
 	for (i = 0; i < pool_count; i++) {
 		missing = pool_in_use(&pools[i]);
+		missing -= RTE_MIN(missing, kept[i]);
 		lost += missing;
 		if (missing == 0) {
 			pool_destroy(&pools[i]);

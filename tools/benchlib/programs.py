@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Run testpmd or noref on a pair of ports and read how fast it forwards.
+
+Source: net_pcap with infinite_rx=1, which hands out copies of a capture as fast
+as it is asked. Sink: net_null, which frees what it is given.
+"""
+
+import json
+import os
+import re
+import select
+import subprocess
+import tempfile
+import time
+
+from machine import build_dir
+
+MBUFS = 300000
+
+
+class Ports:
+    """Pairs of a source and a sink."""
+
+    def __init__(self, captures):
+        self.captures = captures
+
+    def arguments(self):
+        words = []
+        for i, capture in enumerate(self.captures):
+            words += ["--vdev", f"net_pcap{i},rx_pcap={capture},infinite_rx=1",
+                      "--vdev", f"net_null{i},no-rx=1"]
+        return words
+
+    # EAL numbers ports in the order of its arguments.
+    def sources(self):
+        return [2 * i for i in range(len(self.captures))]
+
+    def sinks(self):
+        return [2 * i + 1 for i in range(len(self.captures))]
+
+
+def eal(name, ports, workers):
+    lcores = ["0@0", "1@1", "2@0"][:workers + 1]
+    return ["--lcores", ",".join(lcores), "--in-memory", "--no-pci", "--no-telemetry",
+            "--file-prefix", f"bench-{name}-{os.getpid()}", "--log-level", "*:error",
+            *ports.arguments()]
+
+
+def read_until(process, pattern, seconds):
+    """Read testpmd's output until the pattern comes; returns what was read."""
+    text = ""
+    end = time.monotonic() + seconds
+    while not re.search(pattern, text):
+        left = end - time.monotonic()
+        if left <= 0 or process.poll() is not None:
+            raise RuntimeError("testpmd: no answer:\n" + text[-2000:])
+        if select.select([process.stdout], [], [], left)[0]:
+            text += os.read(process.stdout.fileno(), 65536).decode(errors="replace")
+    return text
+
+
+def testpmd(mode, ports, seconds, burst, workers=1):
+    """Packets per second that leave by the sinks."""
+    command = ["dpdk-testpmd", *eal("testpmd", ports, workers), "--", "-i",
+               f"--forward-mode={mode}", f"--burst={burst}", f"--total-num-mbufs={MBUFS}",
+               f"--nb-cores={workers}", "--no-flush-rx"]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT)
+    try:
+        read_until(process, r"testpmd> $", 120)
+
+        def say(words):
+            process.stdin.write((words + "\n").encode())
+            process.stdin.flush()
+
+        def sent():
+            total = 0
+            for sink in ports.sinks():
+                say(f"show port stats {sink}")
+                text = read_until(process, r"Tx-pps(?s:.)*testpmd> $", 30)
+                total += int(re.search(r"TX-packets:\s*(\d+)", text).group(1))
+            return total, time.monotonic()
+
+        say("start")
+        read_until(process, r"testpmd> $", 30)
+        time.sleep(0.5)
+        before, t0 = sent()
+        time.sleep(seconds)
+        after, t1 = sent()
+        say("stop")
+        say("quit")
+        process.wait(60)
+        return (after - before) / (t1 - t0)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def noref(commands, ports, seconds, burst, workers=1, build=None, extra=None):
+    """Packets per second that leave by the sinks; and what `extra` commands answer."""
+    build = build or build_dir()
+    with tempfile.TemporaryDirectory() as folder:
+        config = os.path.join(folder, "router.conf")
+        with open(config, "w") as file:
+            file.write(commands)
+        socket = os.path.join(folder, "ctl.sock")
+        command = [os.path.join(build, "src", "noref"), *eal("noref", ports, workers), "--",
+                   f"--cmdline-file={config}", f"--ctl={socket}", f"--burst={burst}",
+                   f"--total-num-mbufs={MBUFS}"]
+        log = open(os.path.join(folder, "log"), "w+")
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log,
+                                   stderr=subprocess.STDOUT)
+
+        def ask(words):
+            answer = subprocess.run(
+                [os.path.join(build, "tools", "noref-ctl"), "-s", socket, "-j", *words.split()],
+                capture_output=True, text=True, check=True)
+            return json.loads(answer.stdout or "null")
+
+        try:
+            end = time.monotonic() + 180
+            while not os.path.exists(socket):
+                if process.poll() is not None or time.monotonic() > end:
+                    log.seek(0)
+                    raise RuntimeError("noref did not start:\n" + log.read()[-2000:])
+                time.sleep(0.05)
+
+            def sent():
+                stats = {p["port"]: p["tx_packets"] for p in ask("show port stats all")}
+                return sum(stats[sink] for sink in ports.sinks()), time.monotonic()
+
+            time.sleep(0.5)
+            before, t0 = sent()
+            time.sleep(seconds)
+            after, t1 = sent()
+            answers = [ask(words) for words in extra or []]
+            drops = ask("show drops")
+            process.terminate()
+            process.wait(60)
+            if drops.keys() - {"tx_full"}:
+                raise RuntimeError(f"noref dropped packets: {drops}")
+            return (after - before) / (t1 - t0), answers
+        finally:
+            process.kill()
+            process.wait()
+            log.close()

@@ -38,7 +38,7 @@
 	X(IP6_HOP_LIMIT, "ip6_hop_limit", "IPv6 hop limit used up")                                \
 	X(IP6_NO_ROUTE, "ip6_no_route", "no IPv6 route")                                           \
 	X(IP6_EXT_HEADER, "ip6_ext_header", "IPv6 extension headers that cannot be processed")     \
-	X(IP6_NO_PROTO, "ip6_no_proto", "for this router, of a protocol nobody handles")           \
+	X(IP6_NO_PROTO, "ip6_no_proto", "IPv6 for this router, of a protocol nobody handles")      \
 	X(SRH_MALFORMED, "srh_malformed", "segment routing header contradicts itself")             \
 	X(SRH_SEGMENTS_LEFT, "srh_segments_left", "segments left does not suit the behaviour")     \
 	X(SID_UPPER_LAYER, "sid_upper_layer", "the SID does not accept this upper layer")          \
@@ -50,7 +50,7 @@
 	X(IP4_TTL, "ip4_ttl", "IPv4 TTL used up")                                                  \
 	X(IP4_NO_ROUTE, "ip4_no_route", "no IPv4 route")                                           \
 	X(IP4_OPTIONS, "ip4_options", "IPv4 options that must not be forwarded")                   \
-	X(IP4_NO_PROTO, "ip4_no_proto", "for this router, of a protocol nobody handles")           \
+	X(IP4_NO_PROTO, "ip4_no_proto", "IPv4 for this router, of a protocol nobody handles")      \
 	X(ICMP_BAD, "icmp_bad", "ICMP with a wrong checksum or of a type nobody handles")          \
 	X(BLACKHOLE, "blackhole", "blackhole route")                                               \
 	X(UNREACHABLE, "unreachable", "unreachable route")                                         \

@@ -96,7 +96,7 @@ test_delete_does_not_hasten_questions(void **state)
 	give(w, 1, 0);
 	for (unsigned i = 1; i < 50; i++) {
 		pass(w, 100);
-		assert_int_equal(delete(w, 1), 0);
+		assert_int_equal(del(w, 1), 0);
 		expect_state(w, 1, NEIGH_FAILED);
 		give(w, 1, i);
 	}
@@ -247,7 +247,7 @@ test_learning(void **state)
 		assert_int_equal(w->shadows[1].usable, n->has_mac);
 		assert_int_equal(w->shadows[1].stale, n->state == NEIGH_STALE);
 		assert_int_equal(w->shadows[1].mac, n->mac[5]);
-		delete(w, 1);
+		del(w, 1);
 		w->log[0] = '\0';
 	}
 }
@@ -339,14 +339,14 @@ test_permanent(void **state)
 	pass(w, 1000000);
 	expect(w, "");
 	neigh_hold(find(w, 1));
-	assert_int_equal(delete(w, 1), 0);
+	assert_int_equal(del(w, 1), 0);
 	expect(w, "publish 1 none");
 	give(w, 1, 1);
 	expect(w, "ask 1");
 	neigh_unhold(w->table, find(w, 1), w->now);
-	assert_int_equal(delete(w, 1), 0);
+	assert_int_equal(del(w, 1), 0);
 	expect(w, "drop 1 p1, gone 1");
-	assert_int_equal(delete(w, 1), -ENOENT);
+	assert_int_equal(del(w, 1), -ENOENT);
 }
 
 static void
@@ -446,7 +446,7 @@ test_full_table(void **state)
 	assert_non_null(find(w, 2));
 	assert_null(neigh_get(w->table, IFACE, &a, w->now, &err));
 	assert_null(find(w, 2));
-	delete(w, 8);
+	del(w, 8);
 	assert_non_null(get(w, 50));
 }
 
@@ -571,7 +571,7 @@ static void
 publish_deletes(struct world *w, const char *op, const struct neigh *n)
 {
 	if (strcmp(op, "publish") == 0 && id_of(n) == 1)
-		delete(w, 1);
+		del(w, 1);
 }
 
 static void
@@ -598,8 +598,8 @@ test_callbacks(void **state)
 	learn(w, 1, 0xa1, SOLICITED);
 	expect(w, "new 1, ask 1, publish 1 a1, send 1 p0, new 2, ask 2");
 	w->again = NULL;
-	delete(w, 1);
-	delete(w, 2);
+	del(w, 1);
+	del(w, 2);
 	w->log[0] = '\0';
 	memset(fates, 0, sizeof(fates));
 	memset(w->shadows, 0, sizeof(w->shadows));
@@ -620,7 +620,7 @@ test_callbacks(void **state)
 	give(w, 1, 0);
 	expect(w, "new 1, ask 1, publish 1 a1, send 1 p0");
 	w->again = NULL;
-	delete(w, 1);
+	del(w, 1);
 	w->log[0] = '\0';
 
 	/* What a release gives anew comes after what waited. */
@@ -631,6 +631,36 @@ test_callbacks(void **state)
 	w->again = release_sends_more;
 	learn(w, 1, 0xa1, SOLICITED);
 	expect(w, "new 1, ask 1, publish 1 a1, send 1 p0, send 1 p1, send 1 p100, send 1 p101");
+}
+
+static void
+fail_resolves_and_deletes(struct world *w, const char *op, const struct neigh *n)
+{
+	struct neigh *other = find(w, 1);
+
+	if (strcmp(op, "fail") != 0 || fates[100] != FREE)
+		return;
+	fates[100] = GIVEN;
+	neigh_resolve(w->table, other, packets[100], w->now);
+	assert_int_equal(fates[100], DROPPED);
+	assert_null(get(w, 3));
+	assert_int_equal(del(w, id_of(n)), 0);
+}
+
+/* Nothing is held or made any more, and nobody removed twice. */
+static void
+test_callbacks_of_destruction(void **state)
+{
+	struct world *w = *state;
+
+	give(w, 1, 0);
+	give(w, 2, 1);
+	w->log[0] = '\0';
+	w->again = fail_resolves_and_deletes;
+	close_table(w);
+	expect(w, "drop 2 p1, drop 1 p100, gone 2, drop 1 p0, gone 1");
+	w->again = NULL;
+	open_table(w);
 }
 
 /* --- random operations -------------------------------------------------------- */
@@ -693,7 +723,7 @@ any_operation(struct world *w)
 		break;
 	case 9:
 		if (roll(w, 3) == 0)
-			delete(w, id);
+			del(w, id);
 		break;
 	case 10:
 		if (roll(w, 4) == 0)
@@ -797,6 +827,7 @@ main(void)
 		T(test_walk_in_order),
 		T(test_config),
 		T(test_callbacks),
+		T(test_callbacks_of_destruction),
 		T(test_random_operations),
 	};
 

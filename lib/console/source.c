@@ -66,32 +66,31 @@ open_file(const char *path, bool regular, struct err *err)
 	return -EINVAL;
 }
 
-static struct source *
-source_open(struct console *console, const char *path, bool regular, struct err *err)
+static int
+source_open(struct console *console, const char *path, bool regular, struct source **source,
+	    struct err *err)
 {
 	struct source *s;
 	int fd;
 
-	if (console->source_depth == MAX_NESTED_SOURCE) {
-		err_set(err, ELOOP, "%.200s: files source each other more than %d deep", path,
-			MAX_NESTED_SOURCE);
-		return NULL;
-	}
+	if (console->source_depth == MAX_NESTED_SOURCE)
+		return err_set(err, ELOOP, "%.200s: files source each other more than %d deep",
+			       path, MAX_NESTED_SOURCE);
 	fd = open_file(path, regular, err);
 	if (fd < 0)
-		return NULL;
+		return fd;
 	s = malloc(sizeof(*s) + strlen(path) + 1);
 	if (s == NULL) {
 		close(fd);
-		err_set(err, ENOMEM, "out of memory");
-		return NULL;
+		return err_set(err, ENOMEM, "out of memory");
 	}
 	memset(s, 0, offsetof(struct source, buffer));
 	s->console = console;
 	s->fd = fd;
 	s->depth = console->source_depth + 1;
 	memcpy(s->path, path, strlen(path) + 1);
-	return s;
+	*source = s;
+	return 0;
 }
 
 /* Read on behind what has not been used; 0 or a negative errno. */
@@ -236,16 +235,17 @@ static int
 run_source(struct call *call)
 {
 	const char *path = call_value(call, "source", "a file name");
+	struct source *s;
 	int rc;
 
 	if (path == NULL)
 		return -EINVAL;
 	rc = call_end(call);
+	if (rc == 0)
+		rc = source_open(call->console, path, true, &s, call->err);
 	if (rc < 0)
 		return rc;
-	call->state = source_open(call->console, path, true, call->err);
-	if (call->state == NULL)
-		return -EINVAL;
+	call->state = s;
 	call->free_state = source_close;
 	call->more = more_source;
 	return more_source(call);
@@ -261,23 +261,24 @@ console_run_file(struct console *console, const char *path,
 		 void (*write)(void *arg, const char *data, size_t size), void *arg,
 		 struct err *err)
 {
-	struct source *s = source_open(console, path, false, err);
 	struct out *out = out_create(false);
+	struct source *s = NULL;
 	const char *data;
 	size_t size;
-	int rc = -EINVAL;
+	int rc;
 
 	if (out == NULL)
-		rc = err_set(err, ENOMEM, "out of memory");
-	while (s != NULL && out != NULL) {
+		return err_set(err, ENOMEM, "out of memory");
+	rc = source_open(console, path, false, &s, err);
+	if (rc == 0)
+		rc = CALL_MORE;
+	while (rc == CALL_MORE) {
 		rc = source_step(s, out, err);
 		data = out_data(out, &size);
 		if (size > 0 && write != NULL)
 			write(arg, data, size);
 		out_consume(out, size);
-		if (rc != CALL_MORE)
-			break;
-		if (s->active && s->call.pause_ms > 0)
+		if (rc == CALL_MORE && s->active && s->call.pause_ms > 0)
 			poll(NULL, 0, (int)s->call.pause_ms);
 	}
 	if (s != NULL)

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Ten thousand mutated packets, and every prefix of valid ones: balanced, pool full again.
+
+Meant for a build with sanitizers; the harness fails on any report.
+NOREF_SEED and NOREF_COUNT choose another set.
+"""
+
+import os
+import pathlib
+import unittest
+
+import mutate
+from harness import Router, read_pcap
+from lab import ROUTER, SIDS
+import test_endpoints
+import test_icmp
+import test_l2
+import test_malformed
+
+FOLDER = pathlib.Path(__file__).parent / "vectors" / "endpoints-11"
+SEED = int(os.environ.get("NOREF_SEED", "1"))
+COUNT = int(os.environ.get("NOREF_COUNT", "10000"))
+
+
+def vector_frames():
+    return [f for f in read_pcap(FOLDER / "in0.pcap") if len(f) >= 14]
+
+
+def case_frames():
+    """Every kind of packet the other tests send to port 0, short ones only."""
+    found = []
+    for module in (test_endpoints, test_icmp, test_l2, test_malformed):
+        for name in sorted(vars(module)):
+            found += [frame for case in getattr(vars(module)[name], "cases", ())
+                      for port, frame in case.sent if 14 <= len(frame) <= 300]
+    return found
+
+
+class Mutation(unittest.TestCase):
+    def survives(self, config, frames, **how):
+        with Router(config, {0: frames}, **how) as router:
+            router.settle(timeout=60)
+            run = router.finish()  # checks status, sanitizers, balance, pool
+        self.assertEqual(run.balance["received"], len(frames))
+        return run
+
+    def test_mutated_vectors(self):
+        self.survives((FOLDER / "router.conf").read_text(),
+                      mutate.mutated(vector_frames(), COUNT, SEED))
+
+    def test_mutated_cases(self):
+        """Packets with every extension header, option, behaviour, ARP and ND these tests know."""
+        self.survives(ROUTER + SIDS + test_endpoints.EndFlavours.script,
+                      mutate.mutated(case_frames(), COUNT, SEED + 1))
+
+    def test_mutated_in_small_buffers(self):
+        self.survives(ROUTER + SIDS, mutate.mutated(case_frames() + vector_frames(), COUNT // 2,
+                                                    SEED + 2), args=["--mbuf-size=512"])
+
+    def test_mutated_with_two_workers(self):
+        self.survives(ROUTER + SIDS, mutate.mutated(case_frames(), COUNT // 4, SEED + 3),
+                      lcores=["--lcores", "0@0,1@1,2@0"])
+
+    def test_every_prefix_of_valid_packets(self):
+        self.survives((FOLDER / "router.conf").read_text(), mutate.prefixes(vector_frames()))

@@ -325,7 +325,8 @@ permanent(struct world *w, unsigned id, uint8_t last, bool replace, struct err *
 	return neigh_set_permanent(w->table, IFACE, &a, mac(last), replace, w->now, err);
 }
 
-static int delete (struct world *w, unsigned id)
+static int
+del(struct world *w, unsigned id)
 {
 	struct ip_addr a = host(id);
 

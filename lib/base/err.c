@@ -20,17 +20,25 @@ err_set(struct err *err, int code, const char *format, ...)
 int
 err_prefix(struct err *err, int code, const char *format, ...)
 {
-	char old[sizeof(err->text)];
+	char text[sizeof(err->text)];
 	va_list args;
-	int n;
+	size_t used, rest;
 
 	if (err == NULL)
 		return code;
-	memcpy(old, err->text, sizeof(old));
 	va_start(args, format);
-	n = vsnprintf(err->text, sizeof(err->text), format, args);
+	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	if (n >= 0 && (size_t)n < sizeof(err->text))
-		snprintf(err->text + n, sizeof(err->text) - (size_t)n, ": %s", old);
+	/* What does not fit is lost from the end of the older sentence. */
+	used = strlen(text);
+	rest = strnlen(err->text, sizeof(text) - 1);
+	if (used + 2 < sizeof(text)) {
+		memcpy(text + used, ": ", 2);
+		used += 2;
+		rest = rest < sizeof(text) - 1 - used ? rest : sizeof(text) - 1 - used;
+		memcpy(text + used, err->text, rest);
+		text[used + rest] = '\0';
+	}
+	memcpy(err->text, text, sizeof(text));
 	return code;
 }

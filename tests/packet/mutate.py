@@ -80,17 +80,14 @@ def nest(rng, frame, other):
 
 MUTATIONS = (flip_bits, flip_bits, lie, lie, lie, off_by_little, off_by_little, truncate, extend,
              splice, repeat, remove, nest)
-LONGEST = 1514
-
-
-def mutated(frames, count, seed):
+def mutated(frames, count, seed, longest=1514):
     rng = random.Random(seed)
     made = []
     while len(made) < count:
         frame = rng.choice(frames)
         for _ in range(rng.choice((1, 1, 1, 2, 3))):
             frame = rng.choice(MUTATIONS)(rng, frame, rng.choice(frames))
-        made.append(frame[:LONGEST])
+        made.append(frame[:longest])
     return made
 
 

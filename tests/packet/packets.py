@@ -185,6 +185,13 @@ def udp(payload, sport=1024, dport=9):
     return struct.pack(">HHHH", sport, dport, 8 + len(payload), 0) + payload
 
 
+def udp6(src, dst, payload, sport=1024, dport=9):
+    """With its checksum, which IPv6 demands (RFC 8200 8.1)."""
+    body = udp(payload, sport, dport)
+    csum = checksum(pseudo6(src, dst, len(body), UDP) + body) or 0xFFFF
+    return body[:6] + struct.pack(">H", csum) + body[8:]
+
+
 def icmp4(kind, code, rest, payload=b""):
     """rest: the four bytes after the checksum."""
     body = bytes([kind, code, 0, 0]) + rest + payload

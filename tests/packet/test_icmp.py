@@ -216,7 +216,8 @@ class Errors(CaseTest):
         c.drop("udp_no_socket", "ip4_no_proto")
         c.error_allowed()
         c = case("udp_to_own_ipv6_address")
-        c.send(c.ip6("fc00:0:0:1::1"))
+        c.send(p.ip6(c.in6, "fc00:0:0:1::1", p.UDP,
+                     p.udp6(c.in6, "fc00:0:0:1::1", c.payload)))
         c.drop("udp_no_socket", "ip6_no_proto")
         c.error_allowed()
         c = case("unknown_protocol_to_own_address")

@@ -101,29 +101,47 @@ class JumboToSmaller(CaseTest):
             c.error(2, 0, 1500)
 
 
-class SmallBuffers(CaseTest):
-    """Buffers of a few hundred bytes: ordinary packets come in several."""
+def long_options(nh, size):
+    """A destination options header of `size` bytes, full of options that are skipped."""
+    left, body = size - 2, b""
+    while left:
+        piece = min(left, 257)
+        piece -= left - piece == 1  # what remains must hold an option's two bytes
+        body += bytes([0x1E, piece - 2]) + bytes(piece - 2)
+        left -= piece
+    return bytes([nh, size // 8 - 1]) + body
 
-    router = ROUTER + SIDS
-    args = ("--mbuf-size=512",)
+
+class SmallBuffers(CaseTest):
+    """The smallest buffers there are: headers lie across their ends."""
+
+    router = Jumbo.router
+    args = ("--mbuf-size=1664", "--max-pkt-len=9018")
 
     @classmethod
     def build(cls, case):
-        jumbo_cases(case, (300, 384, 385, 1372))
-        # Headers across the end of the first buffer.
-        for segments in range(1, 40, 3):
+        jumbo_cases(case, (1400, 1470, 1536, 4500))
+        for segments in (80, 90, 91, 92, 93, 94, 95, 120, 126):
             c = case(f"srh_of_{segments}_segments")
-            packet = c.ip4(IN4)
+            packet = c.ip4(IN4, size=100)
             c.send(c.outer(DT4_RED, p.ROUTING, p.path(p.IPIP, [BEFORE] * segments, 0) + packet))
             c.out("10.0.2.2", routed(packet))
             c = case(f"end_with_{segments}_segments")
-            hops = [BEFORE] * (segments - 1) + [END, NEXT]
-            c.send(c.outer(END, p.ROUTING, p.path(p.UDP, hops, 1) + c.udp()))
-            c.out("2001:db8:1::2", c.outer(NEXT, p.ROUTING, p.path(p.UDP, hops, 0) + c.udp(),
+            hops = [BEFORE] * (segments - 2) + [END, NEXT]
+            c.send(c.outer(END, p.ROUTING, p.path(p.UDP, hops, 1) + c.udp(200)))
+            c.out("2001:db8:1::2", c.outer(NEXT, p.ROUTING, p.path(p.UDP, hops, 0) + c.udp(200),
                                            hlim=63))
-        for size in range(8, 256, 40):
-            c = case(f"options_of_{size}_bytes")
-            packet = c.ip6(IN6, size=200)
-            header = p.options_header(p.IPV6, bytes([0x1E, size]) + bytes(size))
-            c.send(c.outer(DT6_RED, p.DSTOPTS, header + packet))
+            c = case(f"psp_with_{segments}_segments")
+            hops = [BEFORE] * (segments - 2) + [END_PSP, NEXT]
+            c.send(c.outer(END_PSP, p.ROUTING, p.path(p.UDP, hops, 1) + c.udp(200)))
+            c.out("2001:db8:1::2", c.outer(NEXT, p.UDP, c.udp(200), hlim=63))
+        for size in (1320, 1400, 1416, 1424, 1432, 1440, 1448, 1480, 1488, 1496):
+            # Padding options move the inner header over the end of the first buffer.
+            c = case(f"inner_header_behind_{size}_bytes")
+            packet = c.ip4(IN4, size=300)
+            c.send(c.outer(DT4_RED, p.DSTOPTS, long_options(p.IPIP, size) + packet))
+            c.out("10.0.2.2", routed(packet))
+            c = case(f"inner_ipv6_header_behind_{size}_bytes")
+            packet = c.ip6(IN6, size=300)
+            c.send(c.outer(DT6_RED, p.DSTOPTS, long_options(p.IPV6, size) + packet))
             c.out("2001:db8:2::2", routed(packet))

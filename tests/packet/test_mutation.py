@@ -14,6 +14,7 @@ from harness import Router, read_pcap
 from lab import ROUTER, SIDS
 import test_endpoints
 import test_icmp
+import test_jumbo
 import test_l2
 import test_malformed
 
@@ -53,9 +54,11 @@ class Mutation(unittest.TestCase):
         self.survives(ROUTER + SIDS + test_endpoints.EndFlavours.script,
                       mutate.mutated(case_frames(), COUNT, SEED + 1))
 
-    def test_mutated_in_small_buffers(self):
-        self.survives(ROUTER + SIDS, mutate.mutated(case_frames() + vector_frames(), COUNT // 2,
-                                                    SEED + 2), args=["--mbuf-size=512"])
+    def test_mutated_in_several_buffers(self):
+        large = [frame for cls in (test_jumbo.Jumbo, test_jumbo.SmallBuffers)
+                 for case in cls.cases for _, frame in case.sent if len(frame) > 1500]
+        self.survives(test_jumbo.Jumbo.router, mutate.mutated(large, COUNT // 4, SEED + 2, 9014),
+                      args=test_jumbo.SmallBuffers.args)
 
     def test_mutated_with_two_workers(self):
         self.survives(ROUTER + SIDS, mutate.mutated(case_frames(), COUNT // 4, SEED + 3),

@@ -49,7 +49,6 @@ WAYS = {
     "burst_32": lambda test, folder: test.replayed(folder, args=["--burst=32"]),
     "two_workers": lambda test, folder: test.counted(
         folder, lcores=["--lcores", "0@0,1@1,2@0"]),
-    "small_buffers": lambda test, folder: test.counted(folder, args=["--mbuf-size=512"]),
 }
 
 for _folder in FOLDERS:

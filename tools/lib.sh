@@ -12,7 +12,7 @@ python=/usr/bin/python3
 
 say() { printf '%s\n' "$*"; }
 note() { printf '%s\n' "$*" >&2; }
-die() { note "$(basename "$0"): $*"; exit 1; }
+die() { note "tools/${0##*/}: $*"; exit 1; }
 
 # --- Clean-up ---------------------------------------------------------------
 
@@ -39,7 +39,9 @@ trap 'exit 143' TERM
 trap 'exit 129' HUP
 
 # A private folder that goes away at the end, unless it is kept. Sets `scratch`.
+scratch=
 make_scratch() {
+	[ -z "$scratch" ] || return 0
 	scratch=$(mktemp -d "${TMPDIR:-/tmp}/noref.XXXXXX")
 	on_exit remove_scratch
 }
@@ -122,8 +124,8 @@ install_missing() {
 		die "please run as root: apt-get install --no-install-recommends ${missing[*]}"
 	fi
 	say "Installing ${missing[*]}"
-	log=$(mktemp)
-	on_exit rm -f "$log"
+	make_scratch
+	log=$scratch/install.log
 	if ! { apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y \
 		--no-install-recommends "${missing[@]}"; } </dev/null >"$log" 2>&1; then
 		tail -n 20 "$log" >&2
@@ -140,13 +142,13 @@ install_missing() {
 # quietly COMMAND...: show its output only if it fails.
 quietly() {
 	local log status=0
-	log=$(mktemp)
+	make_scratch
+	log=$scratch/quietly.log
 	run_child "$@" >"$log" 2>&1 || status=$?
 	if [ "$status" -ne 0 ]; then
 		note "failed: $*"
 		tail -n 100 "$log" >&2
 	fi
-	rm -f "$log"
 	return "$status"
 }
 

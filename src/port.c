@@ -43,20 +43,97 @@ port_find(const char *text, struct err *err)
 	return NULL;
 }
 
+/* --- what drivers count ----------------------------------------------------------- */
+
+static const size_t counters[] = {
+	offsetof(struct rte_eth_stats, ipackets), offsetof(struct rte_eth_stats, opackets),
+	offsetof(struct rte_eth_stats, ibytes),   offsetof(struct rte_eth_stats, obytes),
+	offsetof(struct rte_eth_stats, imissed),  offsetof(struct rte_eth_stats, ierrors),
+	offsetof(struct rte_eth_stats, oerrors),  offsetof(struct rte_eth_stats, rx_nombuf),
+};
+
+static uint64_t *
+counter(struct rte_eth_stats *stats, unsigned i)
+{
+	return (uint64_t *)((char *)stats + counters[i]);
+}
+
+/** The counters as they are; zeroes and false if the driver counts nothing. */
+static bool
+read_stats(const struct port *port, struct rte_eth_stats *now)
+{
+	unsigned q;
+
+	memset(now, 0, sizeof(*now));
+	if (rte_eth_stats_get(port->id, now) < 0)
+		return false;
+	/* What a full queue loses when it is to drop (set_up_queues) is counted there only. */
+	if (port->about->drops_in_queue_errors)
+		for (q = 0; q < RTE_ETHDEV_QUEUE_STAT_CNTRS; q++)
+			now->imissed += now->q_errors[q];
+	return true;
+}
+
+bool
+port_device_stats(const struct port *port, struct rte_eth_stats *stats)
+{
+	struct rte_eth_stats base = port->stats_base, past = port->stats_past;
+	bool counts = read_stats(port, stats);
+	unsigned i;
+
+	for (i = 0; i < RTE_DIM(counters); i++) {
+		uint64_t now = *counter(stats, i), from = *counter(&base, i);
+
+		/* A device that is stopped may have forgotten already; what it counted is past. */
+		if (!port->device_runs)
+			now = from = 0;
+		*counter(stats, i) = *counter(&past, i) + (now >= from ? now - from : now);
+	}
+	return counts;
+}
+
+void
+port_device_stats_clear(struct port *port)
+{
+	memset(&port->stats_past, 0, sizeof(port->stats_past));
+	if (port->device_runs)
+		read_stats(port, &port->stats_base);
+}
+
+/** before: what the counters were when the device was about to start. Those
+ * that went back since have started from zero, the others go on. */
+static void
+stats_started(struct port *port, struct rte_eth_stats *before)
+{
+	struct rte_eth_stats now;
+	unsigned i;
+
+	read_stats(port, &now);
+	for (i = 0; i < RTE_DIM(counters); i++)
+		if (*counter(&now, i) < *counter(before, i))
+			*counter(before, i) = 0;
+	port->stats_base = *before;
+}
+
+/* --- start and stop ---------------------------------------------------------------- */
+
 static int
 start_device(struct port *port, struct err *err)
 {
+	struct rte_eth_stats before;
 	int ret;
 
 	if (port->device_runs) {
 		/* It went on receiving while it was stopped for us: a stopped port does not. */
 		port_drain(port);
 	} else {
+		read_stats(port, &before);
 		ret = rte_eth_dev_start(port->id);
 		if (ret < 0)
 			return err_set(err, -ret, "the device does not start: %s",
 				       port_strerror(ret));
 		port->device_runs = true;
+		stats_started(port, &before);
 	}
 	port->started = true;
 	return port_apply_filters(port, err);
@@ -87,18 +164,21 @@ port_start(struct port *port, struct err *err)
 int
 port_stop(struct port *port, struct err *err)
 {
+	struct rte_eth_stats counted_so_far;
 	int ret;
 
 	if (!port->started)
 		return 0;
 	__atomic_store_n(&port->tx_up, false, __ATOMIC_RELEASE);
 	if (!port->about->stops_for_good) {
+		port_device_stats(port, &counted_so_far);
 		ret = rte_eth_dev_stop(port->id);
 		if (ret < 0) {
 			err_set(err, -ret, "the device does not stop: %s", port_strerror(ret));
 			return port_err(port, ret, err);
 		}
 		port->device_runs = false;
+		port->stats_past = counted_so_far;
 	}
 	port->started = false;
 	port->link_up = false;
@@ -134,39 +214,6 @@ port_poll_link(struct port *port)
 	/* A device that knows no carrier cannot lose it. */
 	port->link_up = ret == -ENOTSUP || (ret == 0 && link.link_status == RTE_ETH_LINK_UP);
 	return port->link_up != was;
-}
-
-/** now - base; a driver that starts counting anew when it is started has counted `now`. */
-static void
-since(uint64_t *now, uint64_t base)
-{
-	if (*now >= base)
-		*now -= base;
-}
-
-bool
-port_device_stats(const struct port *port, struct rte_eth_stats *stats)
-{
-	const struct rte_eth_stats *base = &port->stats_base;
-	unsigned q;
-
-	if (rte_eth_stats_get(port->id, stats) < 0) {
-		memset(stats, 0, sizeof(*stats));
-		return false;
-	}
-	/* What a full queue with drop enabled loses is counted there only. */
-	if (port->about->drops_in_queue_errors)
-		for (q = 0; q < RTE_ETHDEV_QUEUE_STAT_CNTRS; q++)
-			stats->imissed += stats->q_errors[q];
-	since(&stats->ipackets, base->ipackets);
-	since(&stats->opackets, base->opackets);
-	since(&stats->ibytes, base->ibytes);
-	since(&stats->obytes, base->obytes);
-	since(&stats->imissed, base->imissed);
-	since(&stats->ierrors, base->ierrors);
-	since(&stats->oerrors, base->oerrors);
-	since(&stats->rx_nombuf, base->rx_nombuf);
-	return true;
 }
 
 void

@@ -54,7 +54,8 @@ struct port {
 	uint64_t rss_types;         /**< RTE_ETH_RSS_* in use, 0: no RSS */
 	uint64_t rx_offloads, tx_offloads;
 	uint8_t mac_device[6];      /**< what the device takes for its own */
-	struct rte_eth_stats stats_base; /**< device counters when last cleared */
+	struct rte_eth_stats stats_base; /**< device counters when last cleared, or started */
+	struct rte_eth_stats stats_past; /**< counted from last cleared to last stopped */
 };
 
 /** Indexed by ethdev port id. */
@@ -130,8 +131,10 @@ port_tx_reclaim(const struct port *port, uint16_t queue)
 /** A line on stdout when the lcore is on another NUMA socket than the port it is to poll. */
 void port_warn_numa(const struct port *port, unsigned lcore);
 
-/** What the driver counted since `clear port stats`; false: it counts nothing. */
+/** What the driver counted since port_device_stats_clear(), restarts included (some count from zero
+ * then); false: it counts nothing. Only the sums are filled, no queue's own counters. */
 bool port_device_stats(const struct port *port, struct rte_eth_stats *stats);
+void port_device_stats_clear(struct port *port);
 
 /* Counters of the threads that handle packets; worker.c has them. */
 

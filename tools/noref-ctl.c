@@ -306,24 +306,27 @@ quote(char *to, const char *word)
 	return (size_t)(to - start);
 }
 
-static int
-run_arguments(struct connection *c, char **words, int n, bool json)
+/*
+ * The words of a command as one line, *size bytes of it; the caller frees it. NULL
+ * when they do not make one, having said why.
+ */
+static char *
+join_arguments(char **words, int n, size_t max, size_t *size)
 {
-	size_t size = 0, used = 0;
+	size_t room = 1, used = 0;
 	char *line;
-	int status;
 
 	for (int i = 0; i < n; i++) {
 		if (strpbrk(words[i], "\r\n") != NULL) {
 			fprintf(stderr, "noref-ctl: a command is one line\n");
-			return EXIT_BAD_USAGE;
+			return NULL;
 		}
-		size += 4 * strlen(words[i]) + 3;
+		room += 4 * strlen(words[i]) + 3;
 	}
-	line = malloc(size + 1);
+	line = malloc(room);
 	if (line == NULL) {
 		fprintf(stderr, "noref-ctl: out of memory\n");
-		return 1;
+		return NULL;
 	}
 	/* One argument is a whole line: noref-ctl "show port stats all". */
 	if (n == 1) {
@@ -335,14 +338,13 @@ run_arguments(struct connection *c, char **words, int n, bool json)
 			line[used++] = ' ';
 		used += quote(line + used, words[i]);
 	}
-	if (used + (json ? 3 : 0) > MAX_LINE) {
-		fprintf(stderr, "noref-ctl: the command is longer than %d bytes\n", MAX_LINE);
-		status = EXIT_BAD_USAGE;
-	} else {
-		status = run(c, line, used, json, 0);
+	if (used > max) {
+		fprintf(stderr, "noref-ctl: the command is longer than %zu bytes\n", max);
+		free(line);
+		return NULL;
 	}
-	free(line);
-	return status;
+	*size = used;
+	return line;
 }
 
 int
@@ -355,6 +357,8 @@ main(int argc, char **argv)
 						{0}};
 	static struct connection c;
 	const char *path = NULL;
+	char *line = NULL;
+	size_t size = 0;
 	bool json = false;
 	int option, status;
 
@@ -379,14 +383,22 @@ main(int argc, char **argv)
 			return EXIT_BAD_USAGE;
 		}
 	}
+	if (optind < argc) {
+		line = join_arguments(argv + optind, argc - optind, MAX_LINE - (json ? 3 : 0),
+				      &size);
+		if (line == NULL)
+			return EXIT_BAD_USAGE;
+	}
 	c.fd = connect_to(path);
 	if (c.fd < 0)
-		return 1;
-	if (optind < argc)
-		status = run_arguments(&c, argv + optind, argc - optind, json);
+		status = 1;
+	else if (line != NULL)
+		status = run(&c, line, size, json, 0);
 	else
 		status = run_input(&c, json);
-	close(c.fd);
+	free(line);
+	if (c.fd >= 0)
+		close(c.fd);
 	if (fflush(stdout) != 0 || ferror(stdout)) {
 		fprintf(stderr, "noref-ctl: standard output: %s\n", strerror(errno));
 		return 1;

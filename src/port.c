@@ -43,6 +43,33 @@ port_find(const char *text, struct err *err)
 	return NULL;
 }
 
+static void
+add_word(char *text, size_t size, const char *word)
+{
+	size_t used = strlen(text);
+
+	snprintf(text + used, size - used, "%s%s", used > 0 ? " " : "", word);
+}
+
+const char *
+port_rss_text(const struct port *port, char *text, size_t size)
+{
+	text[0] = '\0';
+	if (port->nb_rxq > 1 && port->about->spreads)
+		return "of its own";
+	if (port->rss_types & RTE_ETH_RSS_IPV4)
+		add_word(text, size, "ipv4");
+	if (port->rss_types & RTE_ETH_RSS_IPV6)
+		add_word(text, size, "ipv6");
+	if (port->rss_types & RTE_ETH_RSS_TCP)
+		add_word(text, size, "tcp");
+	if (port->rss_types & RTE_ETH_RSS_UDP)
+		add_word(text, size, "udp");
+	if (port->rss_types & RTE_ETH_RSS_SCTP)
+		add_word(text, size, "sctp");
+	return text[0] != '\0' ? text : "none";
+}
+
 /* --- what drivers count ----------------------------------------------------------- */
 
 static const size_t counters[] = {

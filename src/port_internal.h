@@ -46,6 +46,10 @@ void port_drain(const struct port *port);
 /** err_prefix with "port 0 (net_pcap0)". */
 int port_err(const struct port *port, int code, struct err *err);
 
+/** How received packets are spread over the queues: "ipv4 tcp udp", "none". Returns text, or a word
+ * of its own. */
+const char *port_rss_text(const struct port *port, char *text, size_t size);
+
 /** A driver's negative errno in words; -1 is what drivers return who have no errno. */
 const char *port_strerror(int code);
 

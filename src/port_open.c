@@ -309,33 +309,6 @@ describe(uint16_t id, const struct port_plan *plan, struct err *err)
 }
 
 static void
-add_word(char *text, size_t size, const char *word)
-{
-	size_t used = strlen(text);
-
-	snprintf(text + used, size - used, "%s%s", used > 0 ? " " : "", word);
-}
-
-static const char *
-rss_text(const struct port *port, char *text, size_t size)
-{
-	text[0] = '\0';
-	if (port->nb_rxq > 1 && port->about->spreads)
-		return "of its own";
-	if (port->rss_types & RTE_ETH_RSS_IPV4)
-		add_word(text, size, "ipv4");
-	if (port->rss_types & RTE_ETH_RSS_IPV6)
-		add_word(text, size, "ipv6");
-	if (port->rss_types & RTE_ETH_RSS_TCP)
-		add_word(text, size, "tcp");
-	if (port->rss_types & RTE_ETH_RSS_UDP)
-		add_word(text, size, "udp");
-	if (port->rss_types & RTE_ETH_RSS_SCTP)
-		add_word(text, size, "sctp");
-	return text[0] != '\0' ? text : "none";
-}
-
-static void
 say(const struct port *port)
 {
 	char rss[64];
@@ -343,7 +316,7 @@ say(const struct port *port)
 	printf("port %u %s (%s): %u rx / %u tx queues, %u/%u descriptors, MTU %u%s, RSS %s%s%s\n",
 	       port->id, port->name, port->driver, port->nb_rxq, port->nb_txq, port->rxd, port->txd,
 	       port->mtu, port->mtu_in_software ? " in software" : "",
-	       rss_text(port, rss, sizeof(rss)), port->tx_multi_segs ? ", several segments" : "",
+	       port_rss_text(port, rss, sizeof(rss)), port->tx_multi_segs ? ", several segments" : "",
 	       port->mac_in_software ? ", MAC filter in software" : "");
 }
 

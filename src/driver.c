@@ -23,9 +23,8 @@ static const struct driver drivers[] = {
 	 .max_frame = UINT16_MAX,
 	 .rx_buffers = 1024,
 	 .tx_buffers = 1024},
-	/* Reads a frame into as many buffers as it takes, if SCATTER was asked for. */
-	{.name = "net_tap", .multi_segs = true, .spreads = true, .paired = true,
-	 .max_frame = UINT16_MAX},
+	/* Means it when it announces 1522 bytes: it sends nothing larger. */
+	{.name = "net_tap", .multi_segs = true, .spreads = true, .paired = true},
 	/* Its frames (framesz=) fit in one buffer or it does not start. All its sockets
 	 * share the traffic, polled or not; stopping closes them, starting opens none. */
 	{.name = "net_af_packet", .multi_segs = true, .all_rxq = true, .stops_for_good = true,

@@ -23,7 +23,7 @@
 
 struct port {
 	/* Read by workers for every burst. */
-	uint64_t mac;               /**< own address in the low 48 bits, as a little-endian load reads it */
+	uint64_t mac;               /**< own address in the low 48 bits, read as little-endian */
 	const uint16_t *vlan_iface; /**< interface of each VLAN id (4,096 entries; 0: none), or NULL */
 	uint16_t iface;             /**< interface of untagged frames */
 	uint16_t id;                /**< ethdev port id */
@@ -80,7 +80,8 @@ struct port_plan {
  * everything made so far is released.
  */
 int ports_open(const struct port_plan *plan, struct err *err);
-/** Stop and close the ports, then free the pools; says so if buffers are missing. Returns buffers lost. */
+/** Stop and close the ports, then free the pools. Returns buffers that are missing, and says so. Those
+ * that a driver is known never to give back are not. */
 unsigned ports_close(void);
 
 /** Start the device (rx, tx) as it is to be: MAC, promiscuous and multicast modes included. Sets
@@ -143,7 +144,8 @@ void port_counters(uint16_t port, struct port_stats *sum);
 void port_counters_clear(uint16_t port);
 
 struct console;
-/** show port ..., clear port ..., show pool. `port start|stop` and `set promisc` are in cmd_link.c, who knows the workers. */
+/** show port ..., clear port ..., show pool, and what PORT can be. `port start|stop` and `set promisc`
+ * are in cmd_link.c, who knows the workers. */
 void port_commands_register(struct console *console);
 /** `show port stats all` on stdout, at exit and every --stats-period. */
 void port_stats_print(void);

@@ -8,8 +8,9 @@
 static const struct driver drivers[] = {
 	/* Reads and writes whole captures, 64 KiB a frame; a queue is a file or an interface. */
 	{.name = "net_pcap", .multi_segs = true, .scatter = true, .all_rxq = true},
-	/* Frees what it is given, chain or not. */
-	{.name = "net_null", .multi_segs = true, .spreads = true},
+	/* Frees what it is given, chain or not. What it delivers is as long as the user said, in
+	 * one buffer. */
+	{.name = "net_null", .multi_segs = true, .scatter = true, .spreads = true},
 	/* Hands on mbufs as they are. Receive queue N is what was put into transmit queue N,
 	 * of this port or of another one of this program: as many of each. */
 	{.name = "net_ring", .multi_segs = true, .scatter = true, .spreads = true, .paired = true,

@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "base.h"
 #include "fib.h"
@@ -63,5 +64,65 @@ struct vrf_fibs {
 	const struct fib6 *fib6;
 };
 extern struct vrf_fibs vrf_fibs[VRF_MAX];
+
+/* --- control thread only ---------------------------------------------------------- */
+
+struct neighbour;
+
+/** What the control thread knows of an interface; workers' view is made from it. */
+struct iface_control {
+	uint16_t id;
+	uint16_t port;
+	uint16_t vlan;
+	uint16_t vrf;
+	uint16_t mtu;
+	bool admin_up;  /**< `ip link set up`: true from the start */
+	bool carrier;   /**< of the port, as last acted upon */
+	bool mac_set;   /**< `ip link set address` was given */
+	bool promisc_set, mtu_set;
+	uint8_t mac[6];
+	char name[IFACE_NAME_LEN];
+	struct iface_address *addresses; /**< as configured, in order */
+	unsigned address_count;
+	uint32_t connected; /**< next hop CONNECTED */
+	uint32_t local;     /**< next hop LOCAL */
+	uint64_t duplicates; /**< others that claimed an address of ours */
+	LIST_HEAD(, neighbour) neighbours;
+	struct iface_control *next_name; /**< hash chain */
+};
+
+/** One interface a port. */
+int iface_init(struct err *err);
+void iface_fini(void);
+
+/** By index; NULL where there is none. */
+struct iface_control *iface_get(unsigned id);
+/** In order of index after id (0: the first); NULL at the end. */
+struct iface_control *iface_next(unsigned id);
+#define IFACE_FOREACH(c) for ((c) = iface_next(0); (c) != NULL; (c) = iface_next((c)->id))
+/** By name, port number or device name; NULL: none. */
+struct iface_control *iface_find(const char *name);
+/** The interface of the port's untagged frames. */
+struct iface_control *iface_of_port(uint16_t port);
+/** Up, and so is its port. */
+bool iface_is_up(const struct iface_control *c);
+
+/** Show workers the interface as it is now. 0 or -ENOMEM with err. */
+int iface_publish(struct iface_control *c, struct err *err);
+
+/* Each: 0, or a negative errno with err and nothing changed. */
+int iface_vlan_add(struct iface_control *parent, const char *name, uint16_t vlan,
+		   struct err *err);
+int iface_vlan_del(struct iface_control *c, struct err *err);
+int iface_set_up(struct iface_control *c, bool up, struct err *err);
+int iface_set_mtu(struct iface_control *c, uint16_t mtu, struct err *err);
+int iface_set_mac(struct iface_control *c, const uint8_t mac[6], struct err *err);
+int iface_set_vrf(struct iface_control *c, uint16_t vrf, struct err *err);
+
+/** Carrier of the ports: about every second. */
+void iface_poll_links(void);
+
+/** May an interface or VRF device be called this? 0 or -errno with err. */
+int iface_name_check(const char *name, struct err *err);
 
 #endif

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * `show config`: the commands that would rebuild the present state, in an order
+ * in which each finds what it needs. Only what somebody configured is there, and only
+ * words that say something.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "cmd_sid.h"
+#include "neighbour.h"
+#include "net.h"
+#include "net_route.h"
+#include "net_words.h"
+
+enum phase {
+	PHASE_VRFS,
+	PHASE_PORTS,
+	PHASE_VLANS,
+	PHASE_LINKS,
+	PHASE_ADDRESSES,
+	PHASE_NEIGHBOURS,
+	PHASE_TUNSRC,
+	PHASE_ROUTES,
+	PHASE_SIDS,
+	PHASE_END,
+};
+
+struct config_show {
+	enum phase phase;
+	unsigned iface;   /* seen last in this phase */
+	int vrf;          /* seen last, or being walked */
+	bool inside;      /* `last` is a prefix of this table and family */
+	uint8_t family;
+	struct ip_prefix last;
+	struct out *line; /* the line in the making, as text */
+};
+
+static void
+state_free(void *state)
+{
+	struct config_show *s = state;
+
+	out_destroy(s->line);
+	free(s);
+}
+
+/* The line is complete: a line of text, or a string of the list. */
+static void
+end_line(struct call *call, struct config_show *s)
+{
+	size_t size;
+	const char *text;
+
+	out_append(s->line, "", 1);
+	text = out_data(s->line, &size);
+	out_text(call->out, "%s\n", text);
+	out_json_string(call->out, NULL, text);
+	out_consume(s->line, size);
+}
+
+static void
+show_vrf_line(struct call *call, struct config_show *s, const struct vrf *v)
+{
+	out_text(s->line, "ip link add %s type vrf table %u", v->name, v->table);
+	end_line(call, s);
+}
+
+static void
+show_port_lines(struct call *call, struct config_show *s, const struct iface_control *c)
+{
+	const struct port *port = &ports[c->port];
+	char mac[18];
+
+	if (c->mac_set) {
+		out_text(s->line, "ip link set dev %s address %s", c->name,
+			 mac_format(c->mac, mac));
+		end_line(call, s);
+	}
+	if (c->mtu_set) {
+		out_text(s->line, "ip link set dev %s mtu %u", c->name, c->mtu);
+		end_line(call, s);
+	}
+	if (port->any_mac) {
+		out_text(s->line, "ip link set dev %s any-mac on", c->name);
+		end_line(call, s);
+	}
+	if (c->promisc_set) {
+		out_text(s->line, "ip link set dev %s promisc %s", c->name,
+			 port->promisc ? "on" : "off");
+		end_line(call, s);
+	}
+}
+
+static void
+show_vlan_lines(struct call *call, struct config_show *s, const struct iface_control *c)
+{
+	const struct iface_control *parent = iface_of_port(c->port);
+
+	out_text(s->line, "ip link add link %s name %s type vlan id %u", parent->name, c->name,
+		 c->vlan);
+	end_line(call, s);
+	if (c->mtu != parent->mtu) {
+		out_text(s->line, "ip link set dev %s mtu %u", c->name, c->mtu);
+		end_line(call, s);
+	}
+}
+
+static void
+show_link_lines(struct call *call, struct config_show *s, const struct iface_control *c)
+{
+	if (c->vrf != VRF_MAIN) {
+		out_text(s->line, "ip link set dev %s master %s", c->name, vrf_at(c->vrf)->name);
+		end_line(call, s);
+	}
+	if (!c->admin_up) {
+		out_text(s->line, "ip link set dev %s down", c->name);
+		end_line(call, s);
+	}
+}
+
+static void
+show_address_lines(struct call *call, struct config_show *s, const struct iface_control *c)
+{
+	char text[IP_ADDR_TEXT];
+
+	for (unsigned i = 0; i < c->address_count; i++) {
+		out_text(s->line, "ip addr add %s/%u dev %s",
+			 ip_addr_format(&c->addresses[i].addr, text), c->addresses[i].len,
+			 c->name);
+		end_line(call, s);
+	}
+}
+
+static void
+show_neighbour_lines(struct call *call, struct config_show *s)
+{
+	struct neigh *n = NULL;
+	char addr[IP_ADDR_TEXT], mac[18];
+
+	while ((n = neigh_next(neighbours, n)) != NULL) {
+		if (n->state != NEIGH_PERMANENT)
+			continue;
+		out_text(s->line, "ip neigh add %s lladdr %s dev %s",
+			 ip_addr_format(&n->addr, addr), mac_format(n->mac, mac),
+			 iface_get(n->iface)->name);
+		end_line(call, s);
+	}
+}
+
+/* --- routes ----------------------------------------------------------------------------------- */
+
+static void
+show_table_words(struct out *line, const struct vrf *v)
+{
+	if (v->device)
+		out_text(line, " vrf %s", v->name);
+	else if (v->idx != VRF_MAIN)
+		out_text(line, " table %u", v->table);
+}
+
+/* "via A", and "dev P" where the address alone would not lead there. */
+static void
+show_way(struct out *line, const struct vrf *v, uint32_t nexthop, bool onlink)
+{
+	const struct neighbour *nb = net_nexthop_owner(nexthop, OWNER_NEIGHBOUR);
+	const struct iface_control *c = iface_get(nexthop_iface(nexthop));
+	char text[IP_ADDR_TEXT];
+
+	if (nb != NULL)
+		out_text(line, " via %s", ip_addr_format(&nb->n->addr, text));
+	onlink = onlink && nb != NULL && nb->onlink;
+	if (nb == NULL || onlink || neighbour_gateway_iface(v, &nb->n->addr) != c)
+		out_text(line, " dev %s", c->name);
+	if (onlink)
+		out_text(line, " onlink");
+}
+
+static bool
+way_is_dead(uint32_t nexthop)
+{
+	const struct neighbour *nb = net_nexthop_owner(nexthop, OWNER_NEIGHBOUR);
+
+	return nb != NULL && nb->detached;
+}
+
+/* A line that could not be carried out now is kept as a comment. */
+static bool
+is_dead(uint32_t nexthop)
+{
+	const struct group *g = net_nexthop_owner(nexthop, OWNER_GROUP);
+
+	if (g == NULL)
+		return way_is_dead(nexthop);
+	for (unsigned i = 0; i < g->count; i++) {
+		if (way_is_dead(g->members[i].nexthop))
+			return true;
+	}
+	return false;
+}
+
+#define DEAD_COMMENT "# next hop on no connected network: "
+
+static const char *
+type_words(uint32_t nexthop)
+{
+	if (nexthop == net_nexthop_shared(NEXTHOP_BLACKHOLE))
+		return "blackhole ";
+	if (nexthop == net_nexthop_shared(NEXTHOP_UNREACHABLE))
+		return "unreachable ";
+	return nexthop == net_nexthop_shared(NEXTHOP_PROHIBIT) ? "prohibit " : "";
+}
+
+static void
+show_route_line(struct call *call, struct config_show *s, const struct vrf *v,
+		const struct ip_prefix *prefix, const struct route_claim *claim)
+{
+	const struct group *g = net_nexthop_owner(claim->nexthop, OWNER_GROUP);
+	const char *type = type_words(claim->nexthop);
+	char text[IP_PREFIX_TEXT], number[4];
+
+	out_text(s->line, "%sip route add %s%s", is_dead(claim->nexthop) ? DEAD_COMMENT : "", type,
+		 ip_prefix_format(prefix, text));
+	if (g == NULL && type[0] == '\0')
+		show_way(s->line, v, claim->nexthop, claim->onlink);
+	show_table_words(s->line, v);
+	if (claim->proto != ROUTE_PROTO_BOOT)
+		out_text(s->line, " proto %s", proto_name(claim->proto, number));
+	for (unsigned i = 0; g != NULL && i < g->count; i++) {
+		out_text(s->line, " nexthop");
+		show_way(s->line, v, g->members[i].nexthop, claim->onlink);
+		if (g->members[i].weight != 1)
+			out_text(s->line, " weight %u", g->members[i].weight);
+	}
+	end_line(call, s);
+}
+
+/* The next prefix of the table, IPv4 first; false at its end. */
+static bool
+next_route(struct config_show *s, const struct vrf *v, struct route *route)
+{
+	while (!route_next(v, s->family, s->inside ? &s->last : NULL, route)) {
+		if (s->family == AF_INET6)
+			return false;
+		s->family = AF_INET6;
+		s->inside = false;
+	}
+	s->last = route->prefix;
+	s->inside = true;
+	return true;
+}
+
+/* Static routes, table by table. True: output is full. */
+static bool
+show_routes(struct call *call, struct config_show *s)
+{
+	struct vrf *v = s->inside ? vrf_at((unsigned)s->vrf) : vrf_next(s->vrf);
+	struct route route;
+
+	for (; v != NULL; v = vrf_next(s->vrf)) {
+		if (!s->inside)
+			s->family = AF_INET;
+		s->vrf = v->idx;
+		while (v->statics != 0 && next_route(s, v, &route)) {
+			const struct route_claim *claim = route_claim_of(&route, ROUTE_STATIC);
+
+			if (claim != NULL)
+				show_route_line(call, s, v, &route.prefix, claim);
+			if (out_full(call->out))
+				return true;
+		}
+		s->inside = false;
+	}
+	return false;
+}
+
+static void
+show_sid_line(struct call *call, struct config_show *s, const struct vrf *v, const struct sid *sid)
+{
+	bool dead = sid->config.nh.family != 0 &&
+		    (sid->adjacency == 0 || way_is_dead(sid->adjacency));
+	char text[IP_PREFIX_TEXT], number[4];
+
+	out_text(s->line, "%sip -6 route add %s ", dead ? DEAD_COMMENT : "",
+		 ip_prefix_format(&sid->config.prefix, text));
+	sid_words_show(s->line, sid);
+	if (sid->config.dev[0] != '\0')
+		out_text(s->line, " dev %s", sid->config.dev);
+	show_table_words(s->line, v);
+	if (sid->config.proto != ROUTE_PROTO_BOOT)
+		out_text(s->line, " proto %s", proto_name(sid->config.proto, number));
+	end_line(call, s);
+}
+
+static bool
+show_sids(struct call *call, struct config_show *s)
+{
+	struct vrf *v = s->inside ? vrf_at((unsigned)s->vrf) : vrf_next(s->vrf);
+
+	for (; v != NULL; v = vrf_next(s->vrf)) {
+		const struct sid *sid;
+
+		s->vrf = v->idx;
+		while ((sid = sid_next(v, s->inside ? &s->last : NULL)) != NULL) {
+			s->last = sid->config.prefix;
+			s->inside = true;
+			show_sid_line(call, s, v, sid);
+			if (out_full(call->out))
+				return true;
+		}
+		s->inside = false;
+	}
+	return false;
+}
+
+/* --- phases ------------------------------------------------------------------------------------ */
+
+static bool
+show_vrfs(struct call *call, struct config_show *s)
+{
+	struct vrf *v;
+
+	while ((v = vrf_next(s->vrf)) != NULL) {
+		s->vrf = v->idx;
+		if (v->device)
+			show_vrf_line(call, s, v);
+		if (out_full(call->out))
+			return true;
+	}
+	return false;
+}
+
+static bool
+show_ifaces(struct call *call, struct config_show *s)
+{
+	struct iface_control *c;
+
+	while ((c = iface_next(s->iface)) != NULL) {
+		s->iface = c->id;
+		if (s->phase == PHASE_PORTS && c->vlan == 0)
+			show_port_lines(call, s, c);
+		else if (s->phase == PHASE_VLANS && c->vlan != 0)
+			show_vlan_lines(call, s, c);
+		else if (s->phase == PHASE_LINKS)
+			show_link_lines(call, s, c);
+		else if (s->phase == PHASE_ADDRESSES)
+			show_address_lines(call, s, c);
+		if (out_full(call->out))
+			return true;
+	}
+	return false;
+}
+
+static bool
+show_phase(struct call *call, struct config_show *s)
+{
+	char text[IP_ADDR_TEXT];
+
+	switch (s->phase) {
+	case PHASE_VRFS:
+		return show_vrfs(call, s);
+	case PHASE_PORTS:
+	case PHASE_VLANS:
+	case PHASE_LINKS:
+	case PHASE_ADDRESSES:
+		return show_ifaces(call, s);
+	case PHASE_NEIGHBOURS:
+		show_neighbour_lines(call, s);
+		return false;
+	case PHASE_TUNSRC:
+		if (sr_tunsrc.family != 0) {
+			out_text(s->line, "ip sr tunsrc set %s", ip_addr_format(&sr_tunsrc, text));
+			end_line(call, s);
+		}
+		return false;
+	case PHASE_ROUTES:
+		return show_routes(call, s);
+	case PHASE_SIDS:
+		return show_sids(call, s);
+	case PHASE_END:
+		break;
+	}
+	return false;
+}
+
+static int
+show_more(struct call *call)
+{
+	struct config_show *s = call->state;
+
+	while (s->phase != PHASE_END) {
+		if (show_phase(call, s))
+			return CALL_MORE;
+		s->phase++;
+		s->iface = 0;
+		s->vrf = -1;
+		s->inside = false;
+	}
+	out_json_end(call->out);
+	return 0;
+}
+
+int
+net_show_config(struct call *call)
+{
+	struct config_show *s;
+
+	if (call_end(call) < 0)
+		return -EINVAL;
+	s = calloc(1, sizeof(*s));
+	if (s == NULL)
+		return err_set(call->err, ENOMEM, "no memory");
+	s->line = out_create(false);
+	call->state = s;
+	call->free_state = state_free;
+	if (s->line == NULL)
+		return err_set(call->err, ENOMEM, "no memory");
+	s->vrf = -1;
+	call->more = show_more;
+	out_json_array(call->out, NULL);
+	return show_more(call);
+}

@@ -12,6 +12,9 @@
 
 #define CACHE_MAX RTE_MEMPOOL_CACHE_MAX_SIZE
 
+/* Beyond this the sizes in rte_ring and rte_mempool overflow. */
+#define SIZE_MAX_BUFFERS (1U << 28)
+
 /** What a thread's cache may keep when it is filled to `cache`: rte_mempool flushes it at half as
  * much again. */
 static uint32_t
@@ -88,7 +91,7 @@ element_stride(uint16_t data_room)
 uint64_t
 pool_bytes(uint32_t size, uint16_t data_room)
 {
-	uint64_t ring = (uint64_t)rte_align32pow2(size + 1) * sizeof(void *);
+	uint64_t ring = rte_align64pow2((uint64_t)size + 1) * sizeof(void *);
 	/* The mempool's own header holds a cache for every lcore there could be. */
 	uint64_t header = sizeof(struct rte_mempool) +
 			  RTE_MAX_LCORE * sizeof(struct rte_mempool_cache);
@@ -187,7 +190,7 @@ no_memory(const char *name, int socket, uint32_t size, uint16_t data_room, struc
 	char have[64] = "";
 
 	if (left != UINT64_MAX)
-		snprintf(have, sizeof(have), " and %u MiB are left", mib(left));
+		snprintf(have, sizeof(have), " and %u MiB are left", (unsigned)(left >> 20));
 	return err_set(err, ENOMEM,
 		       "buffer pool %s: %u buffers of %u bytes need %u MiB on socket %d%s: give more "
 		       "(EAL option -m, or hugepages) or ask for less (--total-num-mbufs, --rxd, --txd, "
@@ -211,7 +214,7 @@ pool_create(struct pool *pool, const char *name, int socket, uint32_t size, uint
 			       "buffer pool %s: %u buffers do not fill the receive queues, which take "
 			       "%u; %u are never short (--total-num-mbufs, --rxd, --rxq)",
 			       name, size, pool_size_min(demand), pool_size_for(demand));
-	if (pool_bytes(size, data_room) > pool_memory_left(socket))
+	if (size > SIZE_MAX_BUFFERS || pool_bytes(size, data_room) > pool_memory_left(socket))
 		return no_memory(name, socket, size, data_room, err);
 
 	cache = cache_size(size, demand);

@@ -172,6 +172,8 @@ refusals_say_what_is_needed(void **state)
 	assert_non_null(strstr(err.text, "-m"));
 	assert_non_null(strstr(err.text, "--total-num-mbufs"));
 	assert_null(pool.mempool);
+	assert_int_equal(pool_create(&pool, "monster", 0, UINT32_MAX, 0, &demand, &err), -ENOMEM);
+	assert_null(pool.mempool);
 
 	assert_int_equal(pool_create(&pool, "a name much longer than any mempool may have", 0, 2000,
 				     0, &demand, &err), -ENAMETOOLONG);

@@ -43,6 +43,23 @@ fib_arena_memory(const struct fib_arena *arena, struct fib_memory *memory)
 	memory->reserved = arena->nodes.resident + arena->records.resident;
 }
 
+const uint8_t *
+arena_base(const struct fib_arena *arena)
+{
+	return (const uint8_t *)((uintptr_t)arena->nodes.base -
+				 ((uint64_t)FIB_CHILD << FIB_UNIT_SHIFT));
+}
+
+void
+arena_measure(struct fib_arena *arena)
+{
+	struct fib_hint *hint = arena_at(arena, 0);
+	uint32_t large = arena->nodes.used > ARENA_LARGE;
+
+	if (hint->large != large)
+		__atomic_store_n(&hint->large, large, __ATOMIC_RELAXED);
+}
+
 static void
 free_retired(void *ctx, uintptr_t what)
 {

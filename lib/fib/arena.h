@@ -14,11 +14,15 @@
 #include "lookup.h"
 #include "heap.h"
 
+/** About a core's second-level cache. */
+#define ARENA_LARGE (512u << 10)
+
 struct fib_arena {
 	struct heap nodes;
 	struct heap records;
 	struct rcu *rcu;
 	uint64_t retired; /**< bytes of `nodes` that wait for workers */
+	unsigned directs; /**< tables with a direct root */
 };
 
 static inline void *
@@ -27,6 +31,10 @@ arena_at(const struct fib_arena *arena, uint32_t ref)
 	return heap_at(&arena->nodes, ref & FIB_INDEX);
 }
 
+/** What readers take for base. */
+const uint8_t *arena_base(const struct fib_arena *arena);
+/** After a change: tell readers whether the tables are large. */
+void arena_measure(struct fib_arena *arena);
 /** An unpublished thing goes after a grace period. */
 void arena_retire(struct fib_arena *arena, uint32_t index);
 

@@ -48,7 +48,7 @@ fib4_create(struct fib_arena *arena, struct err *err)
 		return NULL;
 	}
 	memset(fib, 0, sizeof(*fib));
-	fib->reader.base = arena->nodes.base;
+	fib->reader.base = arena_base(arena);
 	record_init(&fib->record, &arena->records, 1);
 	fib->trie = (struct trie){
 		.arena = arena,
@@ -104,6 +104,7 @@ fib4_set(struct fib4 *fib, const struct ip_prefix *prefix, uint32_t value, uint3
 	leaf->user = user;
 	if (added)
 		trie_fit_root(&fib->trie);
+	arena_measure(fib->trie.arena);
 	return 0;
 }
 
@@ -120,6 +121,7 @@ fib4_unset(struct fib4 *fib, const struct ip_prefix *prefix)
 		return rc;
 	record_remove(&fib->record, key, prefix->len);
 	trie_fit_root(&fib->trie);
+	arena_measure(fib->trie.arena);
 	return 0;
 }
 

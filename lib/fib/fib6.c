@@ -62,7 +62,7 @@ fib6_create(struct fib_arena *arena, struct err *err)
 		return NULL;
 	}
 	memset(fib, 0, sizeof(*fib));
-	fib->reader.base = arena->nodes.base;
+	fib->reader.base = arena_base(arena);
 	record_init(&fib->prefixes, &arena->records, 4);
 	record_init(&fib->hosts, &arena->records, 4);
 	fib->trie = (struct trie){
@@ -148,13 +148,16 @@ fib6_set(struct fib6 *fib, const struct ip_prefix *prefix, uint32_t value, uint3
 	}
 	leaf->value = value;
 	leaf->user = user;
-	if (host)
+	if (host) {
+		arena_measure(fib->trie.arena);
 		return 0;
+	}
 	set_front(fib, key, leaf, flags);
 	if (added) {
 		front_mark(&fib->front, key, prefix->len, has_longer, &fib->prefixes);
 		trie_fit_root(&fib->trie);
 	}
+	arena_measure(fib->trie.arena);
 	return 0;
 }
 
@@ -184,6 +187,7 @@ fib6_unset(struct fib6 *fib, const struct ip_prefix *prefix)
 	record_remove(record, key, prefix->len);
 	front_mark(&fib->front, key, prefix->len, has_longer, record);
 	trie_fit_root(&fib->trie);
+	arena_measure(fib->trie.arena);
 	return 0;
 }
 

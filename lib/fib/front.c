@@ -109,7 +109,7 @@ table_copy(struct front *front, struct front_table *to, const struct front_table
 static bool
 tables_publish(struct front *front, const struct front_table *tables, unsigned count)
 {
-	uint32_t old = *front->published, index = 0;
+	uint32_t old = *front->published & FIB_INDEX, index = 0;
 
 	if (count != 0) {
 		struct fib_front *f;
@@ -123,13 +123,13 @@ tables_publish(struct front *front, const struct front_table *tables, unsigned c
 		for (unsigned i = 0; i < count; i++) {
 			struct fib_key bits = key_cut((struct fib_key){~0ull, ~0ull}, tables[i].len);
 
-			f->tables[i].table = tables[i].index;
+			f->tables[i].table = tables[i].index | FIB_CHILD;
 			f->tables[i].mask = tables[i].mask;
 			f->tables[i].bits[0] = htobe64(bits.hi);
 			f->tables[i].bits[1] = htobe64(bits.lo);
 		}
 	}
-	__atomic_store_n(front->published, index, __ATOMIC_RELEASE);
+	__atomic_store_n(front->published, index == 0 ? 0 : index | FIB_CHILD, __ATOMIC_RELEASE);
 	if (old != 0)
 		arena_retire(front->arena, old);
 	if (count != 0)

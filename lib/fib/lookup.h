@@ -28,21 +28,27 @@
 
 /** What a reader needs of a table; the first member of struct fib4 and fib6. */
 struct fib_reader {
-	const uint8_t *base; /**< where node 0 would be */
+	const uint8_t *base; /**< see fib_at() */
 	uint64_t root;       /**< a reference; above it 32 bits: the value of /0 */
-	uint32_t front;      /**< IPv6: number of the struct fib_front, 0: none */
+	uint32_t front;      /**< IPv6: to the struct fib_front, 0: none */
+};
+
+/** In place of node 0. */
+struct fib_hint {
+	uint32_t large; /**< the tables are more than a core's cache holds: prefetch */
 };
 
 /**
  * A node chooses by one byte of the address among 256 slots. Slots next to
  * each other with the same content are a run, stored once, in the entries
- * behind the header: references, 0 where no prefix ends in this byte.
+ * behind the header, the last run first: references, 0 where no prefix ends in
+ * this byte.
  */
 struct fib_node {
-	uint64_t starts[4]; /**< bit i: slot i begins a run */
-	uint32_t fallback;  /**< the longest prefix that ends in the byte of the node above and covers
-			     * this node; 0: none */
-	uint8_t before[4];  /**< runs that begin before starts[i] */
+	uint64_t ends[4];  /**< bit i: slot i ends a run and isn't slot 255 */
+	uint32_t fallback; /**< the longest prefix that ends in the byte of the node above and covers
+			    * this node; 0: none */
+	uint8_t after[4];  /**< bits set in the words of `ends` after this one */
 };
 
 /** An IPv6 node may skip up to 8 bytes in which no prefix ends or parts. */
@@ -68,19 +74,29 @@ fib_load(const uint32_t *ref)
 	return __atomic_load_n(ref, __ATOMIC_ACQUIRE);
 }
 
+/*
+ * base is so far before node 0 that FIB_CHILD needn't be taken off the
+ * reference.
+ */
 static inline const void *
 fib_at(const uint8_t *base, uint32_t ref)
 {
-	return base + ((uint64_t)(ref & FIB_INDEX) << FIB_UNIT_SHIFT);
+	return (const void *)((uintptr_t)base + ((uint64_t)ref << FIB_UNIT_SHIFT));
 }
 
-/** Which entry holds the slot: the runs that have begun up to it, less one. */
+/** Of a root with FIB_DIRECT: the reference for the first 16 bits. */
+static inline const uint32_t *
+fib_direct(const uint8_t *base, uint32_t ref, unsigned slot)
+{
+	return (const uint32_t *)fib_at(base, ref & ~FIB_DIRECT) + slot;
+}
+
+/** Which entry holds the slot: as many as runs end from it on. */
 static inline unsigned
 fib_entry_index(const struct fib_node *node, unsigned slot)
 {
-	uint64_t begun = node->starts[slot >> 6] << (~slot & 63);
-
-	return node->before[slot >> 6] + (unsigned)__builtin_popcountll(begun) - 1;
+	return node->after[slot >> 6] +
+	       (unsigned)__builtin_popcountll(node->ends[slot >> 6] >> (slot & 63));
 }
 
 static inline const uint32_t *
@@ -101,28 +117,113 @@ fib_fallback(const struct fib_node *node)
 	return __atomic_load_n(&node->fallback, __ATOMIC_RELAXED);
 }
 
+/** Are the tables large? One answer for all that share an arena. */
+static inline bool
+fib_large(const struct fib_reader *r)
+{
+	const struct fib_hint *hint = fib_at(r->base, FIB_CHILD);
+
+	return __atomic_load_n(&hint->large, __ATOMIC_RELAXED) != 0;
+}
+
 /* --- IPv4 ------------------------------------------------------------------ */
+
+/** From the root to the first node; shifts what it reads out of the address. */
+static inline uint32_t
+fib4_start(const struct fib_reader *r, uint32_t *addr, uint32_t *best)
+{
+	uint64_t root = __atomic_load_n(&r->root, __ATOMIC_ACQUIRE);
+	uint32_t ref = (uint32_t)root;
+
+	*best = (uint32_t)(root >> 32);
+	if (ref >= (FIB_CHILD | FIB_DIRECT)) {
+		ref = fib_load(fib_direct(r->base, ref, *addr >> 16));
+		*addr <<= 16;
+	}
+	return ref;
+}
+
+/** Where the node has its answer for the address, shifted so that its byte is the first. */
+static inline const uint32_t *
+fib4_entry(const uint8_t *base, uint32_t ref, uint32_t addr, uint32_t *best)
+{
+	const struct fib_node *node = fib_at(base, ref);
+
+	*best = fib_or(fib_fallback(node), *best);
+	return fib_entries(node, FIB4_HEADER) + fib_entry_index(node, addr >> 24);
+}
 
 /** The value of the longest prefix that matches, 0 if none. Host order. */
 static inline uint32_t
 fib4_lookup(const struct fib4 *fib, uint32_t addr)
 {
 	const struct fib_reader *r = (const struct fib_reader *)fib;
-	uint64_t root = __atomic_load_n(&r->root, __ATOMIC_ACQUIRE);
-	uint32_t best = (uint32_t)(root >> 32), ref = (uint32_t)root;
+	uint32_t best, ref = fib4_start(r, &addr, &best);
 
-	if (ref & FIB_CHILD && ref & FIB_DIRECT) {
-		ref = fib_load((const uint32_t *)fib_at(r->base, ref) + (addr >> 16));
-		addr <<= 16;
-	}
 	while (ref & FIB_CHILD) {
-		const struct fib_node *node = fib_at(r->base, ref);
-
-		best = fib_or(fib_fallback(node), best);
-		ref = fib_load(fib_entries(node, FIB4_HEADER) + fib_entry_index(node, addr >> 24));
+		ref = fib_load(fib4_entry(r->base, ref, addr, &best));
 		addr <<= 8;
 	}
 	return fib_or(ref, best);
+}
+
+/** A lookup of a burst on its way. */
+struct fib_way {
+	const uint8_t *base;
+	const uint32_t *entry; /**< being fetched */
+	const uint8_t *addr6;
+	uint32_t addr4;
+	uint32_t best;
+};
+
+/** Lookups that are under way together: more than a core has misses in flight. */
+#define FIB_WAYS 64
+
+/** For tables that are out of cache: each round, all fetch an entry, then all fetch a node. */
+static inline void
+fib4_lookup_large(const struct fib4 *const fibs[], const uint32_t addrs[], uint32_t values[],
+		  unsigned n)
+{
+	struct fib_way ways[FIB_WAYS];
+	uint8_t todo[FIB_WAYS];
+	unsigned left = 0, next;
+
+	for (unsigned i = 0; i < n; i++) {
+		const struct fib_reader *r = (const struct fib_reader *)fibs[i];
+		struct fib_way *w = &ways[i];
+
+		w->base = r->base;
+		w->addr4 = addrs[i];
+		values[i] = fib4_start(r, &w->addr4, &w->best);
+		todo[left] = (uint8_t)i;
+		if (values[i] & FIB_CHILD) {
+			__builtin_prefetch(fib_at(w->base, values[i]));
+			left++;
+		}
+	}
+	for (; left != 0; left = next) {
+		for (unsigned k = 0; k < left; k++) {
+			struct fib_way *w = &ways[todo[k]];
+
+			w->entry = fib4_entry(w->base, values[todo[k]], w->addr4, &w->best);
+			__builtin_prefetch(w->entry);
+		}
+		next = 0;
+		for (unsigned k = 0; k < left; k++) {
+			unsigned i = todo[k];
+			struct fib_way *w = &ways[i];
+
+			values[i] = fib_load(w->entry);
+			w->addr4 <<= 8;
+			todo[next] = (uint8_t)i;
+			if (values[i] & FIB_CHILD) {
+				__builtin_prefetch(fib_at(w->base, values[i]));
+				next++;
+			}
+		}
+	}
+	for (unsigned i = 0; i < n; i++)
+		values[i] = fib_or(values[i], ways[i].best);
 }
 
 /** n lookups, each in its own table. */
@@ -130,8 +231,14 @@ static inline void
 fib4_lookup_burst(const struct fib4 *const fibs[], const uint32_t addrs[], uint32_t values[],
 		  unsigned n)
 {
-	for (unsigned i = 0; i < n; i++)
-		values[i] = fib4_lookup(fibs[i], addrs[i]);
+	if (n > 0 && !fib_large((const struct fib_reader *)fibs[0])) {
+		for (unsigned i = 0; i < n; i++)
+			values[i] = fib4_lookup(fibs[i], addrs[i]);
+		return;
+	}
+	for (unsigned i = 0; i < n; i += FIB_WAYS)
+		fib4_lookup_large(&fibs[i], &addrs[i], &values[i],
+				  n - i < FIB_WAYS ? n - i : FIB_WAYS);
 }
 
 /* --- IPv6 ------------------------------------------------------------------ */
@@ -157,7 +264,7 @@ struct fib_bucket {
 struct fib_front {
 	uint32_t count;
 	struct {
-		uint32_t table;   /**< number of the first bucket */
+		uint32_t table;   /**< reference to the first bucket */
 		uint32_t mask;    /**< buckets - 1 */
 		uint64_t bits[2]; /**< the prefix length as a mask */
 	} tables[FIB_FRONT_TABLES];
@@ -195,14 +302,27 @@ fib_bucket_find(const struct fib_bucket *table, uint32_t mask, uint32_t hash, ui
 	}
 }
 
+/** The bucket where the search for a0, a1 begins in table i. */
+static inline const struct fib_bucket *
+fib6_front_bucket(const struct fib_reader *r, const struct fib_front *front, unsigned i,
+		  uint64_t a0, uint64_t a1)
+{
+	const struct fib_bucket *table = fib_at(r->base, front->tables[i].table);
+	uint32_t hash = fib_hash(a0 & front->tables[i].bits[0], a1 & front->tables[i].bits[1]);
+
+	return &table[hash & front->tables[i].mask];
+}
+
 /** What the tables in front of the trie know; 0: ask the trie. */
 static inline uint32_t
-fib6_front_lookup(const struct fib_reader *r, uint32_t number, uint64_t a0, uint64_t a1)
+fib6_front_lookup(const struct fib_reader *r, uint32_t ref, const uint8_t addr[16])
 {
-	const struct fib_front *front = fib_at(r->base, number);
+	const struct fib_front *front = fib_at(r->base, ref);
+	uint64_t a[2];
 
+	memcpy(a, addr, sizeof(a));
 	for (unsigned i = 0; i < front->count; i++) {
-		uint64_t k0 = a0 & front->tables[i].bits[0], k1 = a1 & front->tables[i].bits[1];
+		uint64_t k0 = a[0] & front->tables[i].bits[0], k1 = a[1] & front->tables[i].bits[1];
 		uint32_t value = fib_bucket_find(fib_at(r->base, front->tables[i].table),
 						 front->tables[i].mask, fib_hash(k0, k1), k0, k1);
 
@@ -212,34 +332,43 @@ fib6_front_lookup(const struct fib_reader *r, uint32_t number, uint64_t a0, uint
 	return 0;
 }
 
-/** Does the address have the bytes the node skips? */
-static inline bool
-fib_node6_holds(const struct fib_node6 *node, const uint8_t addr[16])
+/** From the root to the first node. */
+static inline uint32_t
+fib6_start(const struct fib_reader *r, const uint8_t addr[16], uint32_t *best)
 {
+	uint64_t root = __atomic_load_n(&r->root, __ATOMIC_ACQUIRE);
+	uint32_t ref = (uint32_t)root;
+
+	*best = (uint32_t)(root >> 32);
+	if (ref >= (FIB_CHILD | FIB_DIRECT))
+		ref = fib_load(fib_direct(r->base, ref, (unsigned)addr[0] << 8 | addr[1]));
+	return ref;
+}
+
+/** What a node has for addresses that do not begin as it does. */
+static const uint32_t fib_nothing;
+
+/** Where the node has its answer for the address. */
+static inline const uint32_t *
+fib6_entry(const uint8_t *base, uint32_t ref, const uint8_t addr[16], uint32_t *best)
+{
+	const struct fib_node6 *node = fib_at(base, ref);
 	uint64_t bytes;
 
+	*best = fib_or(fib_fallback(&node->node), *best);
 	memcpy(&bytes, addr + node->from, sizeof(bytes));
-	return (bytes ^ node->prefix) << node->half << node->half == 0;
+	if (((bytes ^ node->prefix) << node->half << node->half) != 0)
+		return &fib_nothing;
+	return node->entries + fib_entry_index(&node->node, addr[node->pos]);
 }
 
 static inline uint32_t
 fib6_trie_lookup(const struct fib_reader *r, const uint8_t addr[16])
 {
-	uint64_t root = __atomic_load_n(&r->root, __ATOMIC_ACQUIRE);
-	uint32_t best = (uint32_t)(root >> 32), ref = (uint32_t)root;
+	uint32_t best, ref = fib6_start(r, addr, &best);
 
-	if (ref & FIB_CHILD && ref & FIB_DIRECT)
-		ref = fib_load((const uint32_t *)fib_at(r->base, ref) +
-			       ((unsigned)addr[0] << 8 | addr[1]));
-	while (ref & FIB_CHILD) {
-		const struct fib_node6 *node = fib_at(r->base, ref);
-
-		best = fib_or(fib_fallback(&node->node), best);
-		if (!fib_node6_holds(node, addr))
-			return best;
-		ref = fib_load(fib_entries(&node->node, FIB6_HEADER) +
-			       fib_entry_index(&node->node, addr[node->pos]));
-	}
+	while (ref & FIB_CHILD)
+		ref = fib_load(fib6_entry(r->base, ref, addr, &best));
 	return fib_or(ref, best);
 }
 
@@ -251,15 +380,74 @@ fib6_lookup(const struct fib6 *fib, const uint8_t addr[16])
 	uint32_t front = fib_load(&r->front);
 
 	if (front != 0) {
-		uint64_t a[2];
-		uint32_t value;
+		uint32_t value = fib6_front_lookup(r, front, addr);
 
-		memcpy(a, addr, sizeof(a));
-		value = fib6_front_lookup(r, front, a[0], a[1]);
 		if (value != 0)
 			return value;
 	}
 	return fib6_trie_lookup(r, addr);
+}
+
+/** As fib4_lookup_large(). */
+static inline void
+fib6_lookup_large(const struct fib6 *const fibs[], const uint8_t *const addrs[],
+		  uint32_t values[], unsigned n)
+{
+	struct fib_way ways[FIB_WAYS];
+	uint32_t fronts[FIB_WAYS];
+	uint8_t todo[FIB_WAYS];
+	unsigned left = 0, next;
+
+	for (unsigned i = 0; i < n; i++) {
+		const struct fib_reader *r = (const struct fib_reader *)fibs[i];
+		uint64_t a[2];
+
+		fronts[i] = fib_load(&r->front);
+		if (fronts[i] == 0)
+			continue;
+		memcpy(a, addrs[i], sizeof(a));
+		__builtin_prefetch(
+			fib6_front_bucket(r, fib_at(r->base, fronts[i]), 0, a[0], a[1]));
+	}
+	for (unsigned i = 0; i < n; i++) {
+		const struct fib_reader *r = (const struct fib_reader *)fibs[i];
+		struct fib_way *w = &ways[i];
+
+		w->best = 0;
+		values[i] = fronts[i] == 0 ? 0 : fib6_front_lookup(r, fronts[i], addrs[i]);
+		if (values[i] != 0)
+			continue;
+		w->base = r->base;
+		w->addr6 = addrs[i];
+		values[i] = fib6_start(r, addrs[i], &w->best);
+		todo[left] = (uint8_t)i;
+		if (values[i] & FIB_CHILD) {
+			__builtin_prefetch(fib_at(w->base, values[i]));
+			left++;
+		}
+	}
+	for (; left != 0; left = next) {
+		for (unsigned k = 0; k < left; k++) {
+			struct fib_way *w = &ways[todo[k]];
+
+			w->entry = fib6_entry(w->base, values[todo[k]], w->addr6, &w->best);
+			__builtin_prefetch(w->entry);
+		}
+		next = 0;
+		for (unsigned k = 0; k < left; k++) {
+			unsigned i = todo[k];
+			struct fib_way *w = &ways[i];
+
+			values[i] = fib_load(w->entry);
+			todo[next] = (uint8_t)i;
+			if (values[i] & FIB_CHILD) {
+				__builtin_prefetch(fib_at(w->base, values[i]));
+				next++;
+			}
+		}
+	}
+	for (unsigned i = 0; i < n; i++)
+		values[i] = fib_or(values[i], ways[i].best);
 }
 
 /** n lookups, each in its own table. */
@@ -267,8 +455,14 @@ static inline void
 fib6_lookup_burst(const struct fib6 *const fibs[], const uint8_t *const addrs[],
 		  uint32_t values[], unsigned n)
 {
-	for (unsigned i = 0; i < n; i++)
-		values[i] = fib6_lookup(fibs[i], addrs[i]);
+	if (n > 0 && !fib_large((const struct fib_reader *)fibs[0])) {
+		for (unsigned i = 0; i < n; i++)
+			values[i] = fib6_lookup(fibs[i], addrs[i]);
+		return;
+	}
+	for (unsigned i = 0; i < n; i += FIB_WAYS)
+		fib6_lookup_large(&fibs[i], &addrs[i], &values[i],
+				  n - i < FIB_WAYS ? n - i : FIB_WAYS);
 }
 
 #endif

@@ -71,33 +71,35 @@ node_entry(const struct trie *trie, struct fib_node *node, unsigned slot)
 void
 node_unfold(const struct trie *trie, const struct fib_node *node, uint32_t slots[NODE_SLOTS])
 {
-	const uint32_t *entry = fib_entries(node, trie->header) - 1;
+	const uint32_t *entry = fib_entries(node, trie->header) + fib_entry_index(node, 0);
 
 	for (unsigned i = 0; i < NODE_SLOTS; i++) {
-		entry += node->starts[i / 64] >> (i % 64) & 1;
 		slots[i] = *entry;
+		entry -= node->ends[i / 64] >> (i % 64) & 1;
 	}
 }
 
-/* The runs of the slots: where they start, and what is in them. Returns how many. */
+/* The runs of the slots: where they end, and what is in them. Returns how many. */
 static unsigned
 fold(const uint32_t slots[NODE_SLOTS], struct fib_node *node, uint32_t entries[NODE_SLOTS])
 {
 	unsigned count = 0;
 
-	for (unsigned word = 0; word < 4; word++) {
-		uint64_t starts = 0;
+	for (unsigned word = 4; word-- > 0;) {
+		uint64_t ends = 0;
 
-		node->before[word] = (uint8_t)count;
-		for (unsigned bit = 0; bit < 64; bit++) {
+		node->after[word] = (uint8_t)(count == 0 ? 0 : count - 1);
+		for (unsigned bit = 64; bit-- > 0;) {
 			unsigned i = word * 64 + bit;
 
-			if (i != 0 && slots[i] == slots[i - 1])
-				continue;
-			starts |= 1ull << bit;
-			entries[count++] = slots[i];
+			if (i == NODE_SLOTS - 1) {
+				entries[count++] = slots[i];
+			} else if (slots[i] != slots[i + 1]) {
+				ends |= 1ull << bit;
+				entries[count++] = slots[i];
+			}
 		}
-		node->starts[word] = starts;
+		node->ends[word] = ends;
 	}
 	return count;
 }
@@ -159,7 +161,7 @@ node_move(struct edit *edit, const struct step *step, struct fib_key key, unsign
 	struct fib_node *node;
 
 	if (!is_fresh(edit, ref)) {
-		unsigned entries = fib_entry_index(step->node, NODE_SLOTS - 1) + 1;
+		unsigned entries = fib_entry_index(step->node, 0) + 1;
 		size_t size = trie->header + entries * sizeof(uint32_t);
 
 		ref = fresh(edit, size);
@@ -232,7 +234,7 @@ node_settle(struct edit *edit, const struct step *step, const uint32_t slots[NOD
 			return false;
 	} else {
 		count = fold(slots, &head, entries);
-		if (memcmp(head.starts, step->node->starts, sizeof(head.starts)) == 0) {
+		if (memcmp(head.ends, step->node->ends, sizeof(head.ends)) == 0) {
 			uint32_t *at = (uint32_t *)((uint8_t *)step->node + trie->header);
 
 			for (unsigned i = 0; i < count; i++)
@@ -294,7 +296,7 @@ each_node(struct fib_arena *arena, unsigned header, uint32_t ref,
 		const struct fib_node *node = arena_at(arena, ref);
 
 		entries = fib_entries(node, header);
-		count = fib_entry_index(node, NODE_SLOTS - 1) + 1;
+		count = fib_entry_index(node, 0) + 1;
 	}
 	for (unsigned i = 0; i < count; i++)
 		each_node(arena, header, entries[i], fn);
@@ -325,6 +327,8 @@ nodes_release(struct trie *trie, uint32_t ref)
 {
 	uintptr_t what = (uintptr_t)trie->header << 32 | ref;
 
+	if (ref >= (FIB_CHILD | FIB_DIRECT))
+		trie->arena->directs--;
 	each_node(trie->arena, trie->header, ref, count_retired);
 	if (trie->private)
 		free_subtree(trie->arena, what);

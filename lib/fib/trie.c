@@ -363,16 +363,28 @@ trie_clear(struct trie *trie)
 		nodes_release(trie, ref);
 }
 
+static bool
+direct_wanted(const struct trie *trie, bool direct)
+{
+	unsigned steps = trie->arena->directs / TRIE_DIRECT_CROWD;
+
+	if (direct)
+		return trie->record->count >= TRIE_DIRECT_DOWN;
+	if (steps > TRIE_DIRECT_STEPS)
+		steps = TRIE_DIRECT_STEPS;
+	return trie->record->count >= TRIE_DIRECT_UP << (2 * steps);
+}
+
 void
 trie_fit_root(struct trie *trie)
 {
 	bool direct = direct_slots(trie) != NULL;
-	uint32_t count = trie->record->count, index;
+	uint32_t index;
 	const struct record_leaf *leaf;
 	uint64_t root = 0;
 	struct trie other = *trie;
 
-	if (direct ? count >= TRIE_DIRECT_DOWN : count < TRIE_DIRECT_UP)
+	if (direct_wanted(trie, direct) == direct)
 		return;
 	other.root = &root;
 	other.private = true;
@@ -382,6 +394,7 @@ trie_fit_root(struct trie *trie)
 			return;
 		memset(arena_at(trie->arena, index), 0, 65536 * sizeof(uint32_t));
 		root = FIB_CHILD | FIB_DIRECT | index;
+		trie->arena->directs++;
 	}
 	leaf = record_next(trie->record, NULL, 0);
 	while (leaf != NULL) {

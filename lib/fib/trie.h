@@ -10,10 +10,16 @@
 #include "arena.h"
 #include "record.h"
 
-/** From this many prefixes on the root is 65,536 references (256 KiB)... */
-#define TRIE_DIRECT_UP   2048u
-/** ...and below this many a node again. */
-#define TRIE_DIRECT_DOWN 1024u
+/**
+ * From this many prefixes on the root is 65,536 references, 256 KiB; below the
+ * other a node again. It takes four times as many prefixes for each 64 tables of an
+ * arena that have such a root, up to 4,096: a few tables are fast, thousands
+ * stay small.
+ */
+#define TRIE_DIRECT_UP      64u
+#define TRIE_DIRECT_DOWN    32u
+#define TRIE_DIRECT_CROWD   64u
+#define TRIE_DIRECT_STEPS   3u
 
 struct trie {
 	struct fib_arena *arena;

@@ -333,7 +333,7 @@ test_root_grows_and_shrinks(void **state)
 	struct fixture *f = *state;
 	struct random r = random_start(77);
 
-	while (f->oracle.count < 2 * TRIE_DIRECT_UP) {
+	while (f->oracle.count < 64 * TRIE_DIRECT_UP) {
 		random_set(f, &r);
 		if (f->oracle.count % 256 == 0)
 			check_lookups(f->fib, &f->oracle, &r, 50);

@@ -165,7 +165,7 @@ route_del(struct call *call)
 	    route.claims[0].kind == ROUTE_BUILTIN || route.claims[0].kind == ROUTE_NEIGHBOUR)
 		return err_set(call->err, ENOENT, "route %s does not exist in %s", text,
 			       vrf_text(v, table));
-	claim = configured_claim(&route);
+	claim = route_configured(&route);
 	if (claim == NULL)
 		return err_set(call->err, EPERM, "route %s belongs to an address: see ip addr del",
 			       text);
@@ -232,7 +232,7 @@ flush_step(struct flush *f, struct vrf *v, uint8_t family)
 		}
 		f->started = true;
 		f->last = route.prefix;
-		claim = configured_claim(&route);
+		claim = route_configured(&route);
 		if (flush_wants(f, &route, claim))
 			route_unclaim(v, &route.prefix, claim->kind);
 	}

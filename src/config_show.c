@@ -216,11 +216,13 @@ show_route_line(struct call *call, struct config_show *s, const struct vrf *v,
 		const struct ip_prefix *prefix, const struct route_claim *claim)
 {
 	const struct group *g = net_nexthop_owner(claim->nexthop, OWNER_GROUP);
+	bool default6 = prefix->len == 0 && prefix->addr.family == AF_INET6;
 	const char *type = type_words(claim->nexthop);
 	char text[IP_PREFIX_TEXT], number[4];
 
-	out_text(s->line, "%sip route add %s%s", is_dead(claim->nexthop) ? DEAD_COMMENT : "", type,
-		 ip_prefix_format(prefix, text));
+	ip_prefix_format(prefix, text);
+	out_text(s->line, "%sip %sroute add %s%s", is_dead(claim->nexthop) ? DEAD_COMMENT : "",
+		 default6 ? "-6 " : "", type, prefix->len == 0 ? "default" : text);
 	if (g == NULL && type[0] == '\0')
 		show_way(s->line, v, claim->nexthop, claim->onlink);
 	show_table_words(s->line, v);
@@ -277,12 +279,14 @@ show_routes(struct call *call, struct config_show *s)
 static void
 show_sid_line(struct call *call, struct config_show *s, const struct vrf *v, const struct sid *sid)
 {
-	bool dead = sid->config.nh.family != 0 &&
-		    (sid->adjacency == 0 || way_is_dead(sid->adjacency));
+	const struct vrf *table = sid->config.has_table ? vrf_at(sid->config.table) : NULL;
 	char text[IP_PREFIX_TEXT], number[4];
 
-	out_text(s->line, "%sip -6 route add %s ", dead ? DEAD_COMMENT : "",
-		 ip_prefix_format(&sid->config.prefix, text));
+	if (sid->config.nh.family != 0 && (sid->adjacency == 0 || way_is_dead(sid->adjacency)))
+		out_text(s->line, DEAD_COMMENT);
+	else if (table != NULL && table->idx != VRF_MAIN && !table->device && table->statics == 0)
+		out_text(s->line, "# its table has no routes: ");
+	out_text(s->line, "ip -6 route add %s ", ip_prefix_format(&sid->config.prefix, text));
 	sid_words_show(s->line, sid);
 	if (sid->config.dev[0] != '\0')
 		out_text(s->line, " dev %s", sid->config.dev);

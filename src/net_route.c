@@ -6,27 +6,6 @@
 #include "neighbour.h"
 #include "sid.h"
 
-const struct route_claim *
-configured_claim(const struct route *route)
-{
-	const struct route_claim *claim = route_claim_of(route, ROUTE_SID);
-
-	return claim != NULL ? claim : route_claim_of(route, ROUTE_STATIC);
-}
-
-int
-check_not_configured(const struct vrf *v, const struct ip_prefix *prefix, struct err *err)
-{
-	char text[IP_PREFIX_TEXT], table[VRF_TEXT];
-	struct route route;
-
-	if (!route_get(v, prefix, &route) || configured_claim(&route) == NULL)
-		return 0;
-	return err_set(err, EEXIST, "route %s exists%s%s", ip_prefix_format(prefix, text),
-		       v->idx == VRF_MAIN ? "" : " in ",
-		       v->idx == VRF_MAIN ? "" : vrf_text(v, table));
-}
-
 /* The next hop of one way, held. 0 with err. */
 static uint32_t
 hop_nexthop(struct vrf *v, const struct route_hop *hop, struct err *err)
@@ -82,11 +61,6 @@ static_route_set(struct vrf *v, const struct route_request *request, bool replac
 	char text[IP_PREFIX_TEXT];
 	int rc;
 
-	if (!replace) {
-		rc = check_not_configured(v, &request->prefix, err);
-		if (rc < 0)
-			return rc;
-	}
 	if (request->type != NEXTHOP_NONE) {
 		claim.nexthop = net_nexthop_shared(request->type);
 		net_nexthop_hold(claim.nexthop);
@@ -96,7 +70,8 @@ static_route_set(struct vrf *v, const struct route_request *request, bool replac
 			return err_prefix(err, -EINVAL, "route %s",
 					  ip_prefix_format(&request->prefix, text));
 	}
-	rc = route_claim(v, &request->prefix, &claim, err);
+	rc = replace ? route_claim(v, &request->prefix, &claim, err)
+		     : route_claim_new(v, &request->prefix, &claim, err);
 	net_nexthop_release(claim.nexthop);
 	if (rc == 0 && replace && v->sids != 0)
 		route_unclaim(v, &request->prefix, ROUTE_SID);

@@ -31,11 +31,6 @@ struct route_request {
  * negative errno with err, nothing changed. */
 int static_route_set(struct vrf *v, const struct route_request *request, bool replace,
 		     struct err *err);
-/** The route or SID that `ip route` put on the prefix; NULL: none. */
-const struct route_claim *configured_claim(const struct route *route);
-/** "route 10.1.0.0/16 exists" for `add`. */
-int check_not_configured(const struct vrf *v, const struct ip_prefix *prefix, struct err *err);
-
 /** The interface goes, or goes elsewhere: static routes through it go in every table. */
 void routes_forget_iface(const struct iface_control *c);
 

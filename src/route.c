@@ -188,6 +188,14 @@ route_claim_of(const struct route *route, enum route_kind kind)
 	return NULL;
 }
 
+const struct route_claim *
+route_configured(const struct route *route)
+{
+	const struct route_claim *claim = route_claim_of(route, ROUTE_SID);
+
+	return claim != NULL ? claim : route_claim_of(route, ROUTE_STATIC);
+}
+
 /* A host route does not keep its neighbour: it goes when the neighbour does. */
 static void
 hold(enum route_kind kind, uint32_t nexthop)
@@ -259,25 +267,25 @@ claim_more(struct vrf *v, const struct fib_entry *e, const struct route_claim *c
 	return rc;
 }
 
-int
-route_claim(struct vrf *v, const struct ip_prefix *prefix, const struct route_claim *claim,
-	    struct err *err)
+/* found: what the table has for the prefix, NULL: nothing. */
+static int
+claim_on(struct vrf *v, const struct ip_prefix *prefix, const struct route_claim *claim,
+	 const struct fib_entry *found, struct err *err)
 {
 	char text[IP_PREFIX_TEXT];
-	struct fib_entry e;
 	uint32_t old = 0;
 	int rc;
 
 	hold(claim->kind, claim->nexthop);
-	if (!fib_get(v, prefix, &e)) {
+	if (found == NULL) {
 		rc = fib_set(v, prefix, claim->nexthop, pack(claim), claim->kind);
-	} else if ((e.user & USER_SEVERAL) != 0) {
-		rc = claim_more(v, &e, claim, &old);
-	} else if ((e.user & 7) == claim->kind) {
-		old = e.value;
+	} else if ((found->user & USER_SEVERAL) != 0) {
+		rc = claim_more(v, found, claim, &old);
+	} else if ((found->user & 7) == claim->kind) {
+		old = found->value;
 		rc = fib_set(v, prefix, claim->nexthop, pack(claim), claim->kind);
 	} else {
-		rc = claim_second(v, &e, claim);
+		rc = claim_second(v, found, claim);
 	}
 	if (rc < 0) {
 		release(claim->kind, claim->nexthop);
@@ -292,6 +300,33 @@ route_claim(struct vrf *v, const struct ip_prefix *prefix, const struct route_cl
 	if (claim->kind != ROUTE_NEIGHBOUR)
 		neighbours_route_changed(v, prefix);
 	return 0;
+}
+
+int
+route_claim(struct vrf *v, const struct ip_prefix *prefix, const struct route_claim *claim,
+	    struct err *err)
+{
+	struct fib_entry e;
+
+	return claim_on(v, prefix, claim, fib_get(v, prefix, &e) ? &e : NULL, err);
+}
+
+int
+route_claim_new(struct vrf *v, const struct ip_prefix *prefix, const struct route_claim *claim,
+		struct err *err)
+{
+	char text[IP_PREFIX_TEXT], table[VRF_TEXT];
+	struct fib_entry e;
+	struct route route;
+
+	if (!fib_get(v, prefix, &e))
+		return claim_on(v, prefix, claim, NULL, err);
+	route_of(&e, &route);
+	if (route_configured(&route) == NULL)
+		return claim_on(v, prefix, claim, &e, err);
+	return err_set(err, EEXIST, "route %s exists%s%s", ip_prefix_format(prefix, text),
+		       v->idx == VRF_MAIN ? "" : " in ",
+		       v->idx == VRF_MAIN ? "" : vrf_text(v, table));
 }
 
 /* One of several claims goes; a single one that is left moves back into the entry. */

@@ -62,6 +62,9 @@ struct route {
  * with err, nothing changed. */
 int route_claim(struct vrf *v, const struct ip_prefix *prefix, const struct route_claim *claim,
 		struct err *err);
+/** The same, but -EEXIST ("route 10.1.0.0/16 exists") where `ip route` has put a route or SID. */
+int route_claim_new(struct vrf *v, const struct ip_prefix *prefix,
+		    const struct route_claim *claim, struct err *err);
 /** Give the claim of this kind up. 0, -ENOENT, or -ENOMEM (nothing changed). */
 int route_unclaim(struct vrf *v, const struct ip_prefix *prefix, enum route_kind kind);
 
@@ -74,6 +77,8 @@ bool route_next(const struct vrf *v, uint8_t family, const struct ip_prefix *aft
 		struct route *route);
 /** The tables are gone: free what lay beside them. */
 void route_fini(void);
+/** What `ip route` put there, a SID or a static route; NULL: nothing. */
+const struct route_claim *route_configured(const struct route *route);
 /** The claim of this kind, or NULL. */
 const struct route_claim *route_claim_of(const struct route *route, enum route_kind kind);
 

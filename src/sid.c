@@ -137,18 +137,16 @@ sid_set(const struct sid_config *config, bool replace, struct err *err)
 {
 	struct vrf *v = vrf_at(config->vrf);
 	struct route_claim claim = {.kind = ROUTE_SID, .proto = config->proto};
-	struct sid *sid;
-	int rc = replace ? 0 : check_not_configured(v, &config->prefix, err);
+	struct sid *sid = sid_new(config, err);
+	int rc;
 
-	if (rc < 0)
-		return rc;
-	sid = sid_new(config, err);
 	if (sid == NULL)
 		return -EINVAL;
 	claim.nexthop = sid->nexthop;
 	/* Before any packet can meet it. */
 	sid_counters_clear(sid->nexthop);
-	rc = route_claim(v, &config->prefix, &claim, err);
+	rc = replace ? route_claim(v, &config->prefix, &claim, err)
+		     : route_claim_new(v, &config->prefix, &claim, err);
 	net_nexthop_release(claim.nexthop);
 	if (rc == 0 && replace && v->statics != 0)
 		route_unclaim(v, &config->prefix, ROUTE_STATIC);

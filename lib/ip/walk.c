@@ -28,7 +28,8 @@ ip6_walk(const uint8_t *h, uint16_t len, uint16_t contiguous, uint8_t proto, uin
 	for (;; passed++) {
 		switch (walk->proto) {
 		case PROTO_HOPOPTS:
-			if (walk->next_field != 6 || at != IP6_HEADER)
+			/* Only the IPv6 header has its Next Header there. */
+			if (walk->next_field != 6)
 				return DROP_IP6_EXT_HEADER;
 			break;
 		case PROTO_DSTOPTS:

@@ -290,6 +290,25 @@ strip_removes_the_front(void **state)
 	assert_true(refilled > 1000);
 }
 
+static void
+trim_leaves_no_empty_segment(void **state)
+{
+	uint8_t model[BYTES];
+	struct rte_mbuf *packet;
+
+	(void)state;
+	for (uint32_t len = 0; len <= 30; len++) {
+		packet = add_segment(NULL, 128, 10, model);
+		packet = add_segment(packet, 128, 10, model);
+		packet = add_segment(packet, 128, 10, model);
+		packet_trim(packet, len);
+		assert_is(packet, model, len);
+		assert_int_equal(packet->nb_segs, len <= 10 ? 1 : len <= 20 ? 2 : 3);
+		assert_buffers_out(packet->nb_segs);
+		rte_pktmbuf_free(packet);
+	}
+}
+
 /* A clone's bytes are stripped without touching the original's. */
 static void
 strip_and_trim_of_a_clone(void **state)
@@ -390,6 +409,7 @@ main(void)
 		cmocka_unit_test(pull_up_frees_what_it_empties),
 		cmocka_unit_test(pull_up_respects_what_is_not_ours),
 		cmocka_unit_test(trim_cuts_the_end),
+		cmocka_unit_test(trim_leaves_no_empty_segment),
 		cmocka_unit_test(strip_removes_the_front),
 		cmocka_unit_test(strip_and_trim_of_a_clone),
 		cmocka_unit_test(any_sequence),

@@ -273,6 +273,8 @@ pull_up_inner(struct burst *b, unsigned i)
 	return true;
 }
 
+uint8_t tunnel_ecn_mask;
+
 /* An inner packet is out: RFC 6040 says what becomes of congestion marks. */
 static void
 inner(struct worker *w, struct burst *b, unsigned i, const struct nexthop *sid, uint8_t family,
@@ -280,6 +282,8 @@ inner(struct worker *w, struct burst *b, unsigned i, const struct nexthop *sid, 
 {
 	bool ok = true;
 
+	if (tunnel_ecn_mask == 0)
+		ecn = 0;
 	if (!pull_up_inner(b, i)) {
 		drop_sid(w, b, i, DROP_IP6_EXT_HEADER);
 		return;

@@ -184,6 +184,8 @@ route6(struct worker *w, struct burst *b)
 static inline void
 endpoint(struct worker *w, struct burst *b)
 {
+	const uint8_t ecn_mask = tunnel_ecn_mask;
+
 	for (unsigned k = 0; k < b->sid_list.n; k++) {
 		unsigned i = b->sid_list.at[k];
 		const struct nexthop *sid = nexthop_at(nexthops, b->sid[i]);
@@ -193,7 +195,7 @@ endpoint(struct worker *w, struct burst *b)
 
 		/* An outer header without extensions and without congestion marks,
 		 * and what the behaviour takes out of a tunnel right behind it. */
-		if (unlikely(!srv6_decapsulates(sid, proto) || (h[1] & 0x30) != 0 || b->traced)) {
+		if (unlikely(!srv6_decapsulates(sid, proto) || (h[1] & ecn_mask) != 0 || b->traced)) {
 			endpoint_other(w, b, i, sid);
 			continue;
 		}
@@ -366,6 +368,7 @@ output(struct worker *w, struct burst *b)
 			     b->traced)) {
 			if (!output_prepare(w, b, i, nh))
 				continue;
+			m = b->pkts[i];
 		} else {
 			/* The header ends where the packet begins: 16 bytes hold the
 			 * 14 of plain Ethernet, the two before them are headroom. */

@@ -19,7 +19,7 @@ hop_nexthop(struct vrf *v, const struct route_hop *hop, struct err *err)
 static uint32_t
 hops_nexthop(struct vrf *v, const struct route_request *request, struct err *err)
 {
-	struct nexthop_member members[GROUP_MAX];
+	struct nexthop_member members[GROUP_MAX] = {{0}};
 	uint32_t nexthop = 0;
 	unsigned n;
 

@@ -114,6 +114,26 @@ note_stale(struct worker *w, uint32_t nexthop)
 	}
 }
 
+/* The frame in one buffer, for a port that cannot send chains; NULL: it does not
+ * fit one, or none is free. The chain is freed when there is a copy. */
+static struct rte_mbuf *
+one_segment(struct worker *w, struct rte_mbuf *chain)
+{
+	struct rte_mbuf *m = rte_pktmbuf_alloc(pool_for_socket(w->socket)->mempool);
+	const struct rte_mbuf *segment;
+
+	if (m == NULL || rte_pktmbuf_tailroom(m) < chain->pkt_len) {
+		rte_pktmbuf_free_bulk(&m, m != NULL);
+		return NULL;
+	}
+	for (segment = chain; segment != NULL; segment = segment->next)
+		memcpy(rte_pktmbuf_append(m, segment->data_len),
+		       rte_pktmbuf_mtod(segment, const void *), segment->data_len);
+	*packet_meta(m) = *packet_meta(chain);
+	worker_free(w, chain);
+	return m;
+}
+
 bool
 output_prepare(struct worker *w, struct burst *b, unsigned i, const struct nexthop *nh)
 {
@@ -131,10 +151,14 @@ output_prepare(struct worker *w, struct burst *b, unsigned i, const struct nexth
 		return false;
 	}
 	memcpy(start, nh->rewrite + NEXTHOP_REWRITE_MAX - nh->rewrite_len, nh->rewrite_len);
-	if (m->nb_segs > 1 && !ports[nh->port].tx_multi_segs && rte_pktmbuf_linearize(m) != 0) {
-		w->stats.port[nh->port].tx_dropped++;
-		drop(w, b, i, DROP_TX_ERROR);
-		return false;
+	if (m->nb_segs > 1 && !ports[nh->port].tx_multi_segs) {
+		m = one_segment(w, m);
+		if (m == NULL) {
+			w->stats.port[nh->port].tx_dropped++;
+			drop(w, b, i, DROP_TX_ERROR);
+			return false;
+		}
+		b->pkts[i] = m;
 	}
 	if (unlikely(b->traced))
 		trace_step(b->trace[i], TRACE_SENT, nh->port, 0, m->pkt_len, NULL, 0);

@@ -85,8 +85,8 @@ static void
 reclaim(struct worker *w)
 {
 	for (unsigned p = 0; p < RTE_MAX_ETHPORTS; p++) {
-		if (w->tx[p].own && ports[p].tx_up && ports[p].tx_cleanup)
-			rte_eth_tx_done_cleanup((uint16_t)p, w->tx[p].queue, 0);
+		if (w->tx[p].own && ports[p].tx_up)
+			port_tx_reclaim(&ports[p], w->tx[p].queue);
 	}
 }
 

@@ -141,7 +141,9 @@ mac_parse(const char *text, uint8_t mac[6])
 	unsigned b[6];
 	int used = 0;
 
-	if (sscanf(text, "%2x:%2x:%2x:%2x:%2x:%2x%n", &b[0], &b[1], &b[2], &b[3], &b[4], &b[5],
+	/* sscanf would take signs and blanks for hexadecimal digits. */
+	if (strspn(text, "0123456789abcdefABCDEF:") != strlen(text) ||
+	    sscanf(text, "%2x:%2x:%2x:%2x:%2x:%2x%n", &b[0], &b[1], &b[2], &b[3], &b[4], &b[5],
 		   &used) != 6 ||
 	    text[used] != '\0')
 		return -EINVAL;

@@ -101,6 +101,37 @@ net_vrf_find(const char *name, uint16_t *vrf, struct err *err)
 	return 0;
 }
 
+/* --- which address the router speaks from -------------------------------------------- */
+
+bool
+iface_source_for(const struct iface *iface, const struct ip_addr *to, struct ip_addr *source)
+{
+	bool v6 = to->family == AF_INET6;
+	bool link_local = v6 && (ip6_is_link_local(to->bytes) ||
+				 (to->bytes[0] == 0xff && (to->bytes[1] & 0xf) == 2));
+	const struct iface_address *first = NULL;
+
+	for (unsigned i = 0; i < iface->address_count; i++) {
+		const struct iface_address *a = &iface->addresses[i];
+		struct ip_prefix net;
+
+		if (a->addr.family != to->family ||
+		    (v6 && ip6_is_link_local(a->addr.bytes) != link_local))
+			continue;
+		net = ip_prefix_of(&a->addr, a->len);
+		if (link_local || ip_prefix_contains(&net, to)) {
+			*source = a->addr;
+			return true;
+		}
+		if (first == NULL)
+			first = a;
+	}
+	if (first == NULL)
+		return false;
+	*source = first->addr;
+	return true;
+}
+
 /* Any address of the family in the VRF: better than silence where the link has none. */
 static bool
 any_source(uint16_t vrf, const struct ip_addr *to, struct ip_addr *source)

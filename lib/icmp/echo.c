@@ -112,7 +112,7 @@ cut_out(struct rte_mbuf *packet, uint32_t front, uint32_t n)
 {
 	uint8_t copy[RTE_PKTMBUF_HEADROOM], *start = rte_pktmbuf_mtod(packet, uint8_t *);
 
-	if (front + n < packet->data_len) {
+	if (front + n <= packet->data_len) {
 		memmove(start + n, start, front);
 		packet_strip(packet, n);
 		return 0;

@@ -207,12 +207,14 @@ sum_over_segments(void **state)
 static bool
 allowed4(const uint8_t *bytes, uint16_t len)
 {
-	uint8_t front[14 + BYTES];
+	uint8_t front[15 + BYTES];
 	struct rte_mbuf *packet;
 	bool allowed;
 
 	memcpy(front + 14, bytes, len);
-	packet = exact_packet(front, 14u + len, 14 + 60);
+	/* Ethernet padding that could be taken for the type of an echo request. */
+	front[14 + len] = ICMP4_ECHO_REQUEST;
+	packet = exact_packet(front, 15u + len, 14 + 60);
 	allowed = icmp4_error_allowed(packet, 14, len);
 	rte_pktmbuf_free(packet);
 	return allowed;
@@ -281,12 +283,13 @@ static bool
 allowed6(const uint8_t *bytes, uint16_t len, uint8_t type, uint8_t code)
 {
 	const struct icmp_error error = {.type = type, .code = code};
-	uint8_t front[14 + BYTES];
+	uint8_t front[15 + BYTES];
 	struct rte_mbuf *packet;
 	bool allowed;
 
 	memcpy(front + 14, bytes, len);
-	packet = exact_packet(front, 14u + len, 14 + 40);
+	front[14 + len] = ICMP6_ECHO_REQUEST;
+	packet = exact_packet(front, 15u + len, 14 + 40);
 	allowed = icmp6_error_allowed(packet, 14, len, &error);
 	rte_pktmbuf_free(packet);
 	return allowed;
@@ -962,6 +965,14 @@ token_bucket_limits(void **state)
 	now += 1000000;
 	assert_true(token_bucket_take(&b, now));
 	now += 1000000;
+	for (unsigned i = 0; i < 5; i++)
+		assert_true(token_bucket_take(&b, now));
+	assert_false(token_bucket_take(&b, now));
+
+	/* Three due where one is missing. */
+	now += 1000000;
+	assert_true(token_bucket_take(&b, now));
+	now += 30000;
 	for (unsigned i = 0; i < 5; i++)
 		assert_true(token_bucket_take(&b, now));
 	assert_false(token_bucket_take(&b, now));

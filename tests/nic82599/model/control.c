@@ -7,6 +7,7 @@
  *	NIC rx FILE         play a capture once, now
  *	NIC hold | go       pause, go on playing
  *	NIC stat            what really happened: key=value ...
+ *	NIC queues          frames put into each receive queue: number=count ...
  *	NIC reg ADDRESS     a register as it is stored, without side effects
  *	NIC flush           what was sent is in the capture file afterwards
  *
@@ -36,6 +37,18 @@ answer_stat(const struct nic *nic, char *answer, size_t size)
 		 t->received, t->sent, t->held, t->no_descriptor, t->queue_off, t->rule,
 		 t->filtered, t->tx_malformed, t->reads, t->writes, nic->director.count, waiting,
 		 nic_link_up(nic));
+}
+
+static void
+answer_queues(const struct nic *nic, char *answer, size_t size)
+{
+	size_t used = (size_t)snprintf(answer, size, "ok");
+	unsigned q;
+
+	for (q = 0; q < RX_QUEUES && used < size; q++)
+		if (nic->truth.queue[q] != 0)
+			used += (size_t)snprintf(answer + used, size - used, " %u=%" PRIu64, q,
+						 nic->truth.queue[q]);
 }
 
 static void
@@ -86,6 +99,8 @@ answer_nic(struct nic *nic, const char *command, const char *word, char *answer,
 		answer_reg(nic, word, answer, size);
 	else if (strcmp(command, "stat") == 0)
 		answer_stat(nic, answer, size);
+	else if (strcmp(command, "queues") == 0)
+		answer_queues(nic, answer, size);
 	else
 		snprintf(answer, size, "error unknown command '%s'", command);
 }
@@ -128,7 +143,7 @@ control_poll(void)
 {
 	struct sockaddr_un from;
 	socklen_t from_size = sizeof(from);
-	char line[512], answer[1024];
+	char line[512], answer[2048];
 	ssize_t length;
 
 	if (control < 0)

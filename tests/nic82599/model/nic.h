@@ -84,15 +84,16 @@ struct playlist {
 
 /** What really happened, for tests: never cleared, whatever the driver reads. */
 struct truth {
-	uint64_t received;	/**< frames put into a queue */
-	uint64_t sent;		/**< frames put on the wire */
-	uint64_t held;		/**< times a frame waited for a descriptor */
-	uint64_t no_descriptor; /**< dropped: queue full */
-	uint64_t queue_off;	/**< dropped: steered to a queue that is off */
-	uint64_t rule;		/**< dropped by a rule of the flow director */
-	uint64_t filtered;	/**< dropped by MAC or VLAN filter, or length */
-	uint64_t tx_malformed;	/**< PAYLEN is not what the segments sum up to */
-	uint64_t reads, writes; /**< traps */
+	uint64_t received;	   /**< frames put into a queue */
+	uint64_t sent;		   /**< frames put on the wire */
+	uint64_t held;		   /**< times a frame waited for a descriptor */
+	uint64_t no_descriptor;	   /**< dropped: queue full */
+	uint64_t queue_off;	   /**< dropped: steered to a queue that is off */
+	uint64_t rule;		   /**< dropped by a rule of the flow director */
+	uint64_t filtered;	   /**< dropped by MAC or VLAN filter, or length */
+	uint64_t tx_malformed;	   /**< PAYLEN is not what the segments sum up to */
+	uint64_t reads, writes;	   /**< traps */
+	uint64_t queue[RX_QUEUES]; /**< frames put into each queue */
 };
 
 struct nic {

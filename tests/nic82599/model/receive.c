@@ -213,6 +213,7 @@ deliver(struct nic *nic, const struct frame *f, const struct steering *s, struct
 	stats_add(nic, R_QPRC(slot), 1);
 	stats_add64(nic, R_QBRC(slot), length);
 	nic->truth.received++;
+	nic->truth.queue[s->queue]++;
 }
 
 /* --- the way ---------------------------------------------------------------------------------- */

@@ -15,13 +15,12 @@
 #define STAT_SLOTS 16u /**< queue counters; RQSMR and TQSM say which queue counts where */
 
 /* General control, 8.2.3.1 */
-#define R_CTRL	  0x00000u
-#define CTRL_LRST (1u << 3)
-#define CTRL_RST  (1u << 26)
-#define R_STATUS  0x00008u
-#define R_ESDP	  0x00020u
-#define ESDP_SDP2 (1u << 2) /**< low when a module is in the cage; the driver wants it read as 1   \
-			     */
+#define R_CTRL	     0x00000u
+#define CTRL_LRST    (1u << 3)
+#define CTRL_RST     (1u << 26)
+#define R_STATUS     0x00008u
+#define R_ESDP	     0x00020u
+#define ESDP_SDP2    (1u << 2) /**< a module is in the cage */
 #define R_I2CCTL     0x00028u
 #define I2C_CLK_IN   (1u << 0)
 #define I2C_CLK_OUT  (1u << 1)

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What happens to packets: jumbo frames, VLANs, checksums, statistics."""
+
+import unittest
+
+from scapy.layers.l2 import Dot1Q, Ether
+
+from bench import MAC, PEER, Bench
+from frames import ROUTER, SID, forwarded, tunnel, udp
+
+VLAN = f"""\
+ip link add link 0 name 0.100 type vlan id 100
+ip addr add 10.100.0.1/24 dev 0.100
+ip neigh add 10.100.0.2 lladdr {PEER[2]} dev 0.100
+"""
+
+
+class Jumbo(unittest.TestCase):
+    sizes = (1472, 1473, 2000, 2048, 4000, 8000, 8972)
+
+    def through(self, router):
+        frames = [udp(flow, size=size) for flow, size in enumerate(self.sizes)]
+        router.arrive(0, frames)
+        router.wait_sent(1, len(frames))
+        self.assertEqual(router.truth(1)["tx_malformed"], 0)
+        self.assertEqual(router.finish().sent[1], [forwarded(frame) for frame in frames])
+
+    def test_mtu_9000_by_option(self):
+        with Bench(ROUTER, args=["--max-pkt-len=9018"]) as router:
+            self.through(router)
+
+    def test_mtu_9000_by_command(self):
+        with Bench(ROUTER + "ip link set dev 0 mtu 9000\nip link set dev 1 mtu 9000\n") as router:
+            self.through(router)
+
+    def test_mtu_9000_while_running(self):
+        with Bench(ROUTER) as router:
+            router.arrive(0, [udp()])
+            router.wait_sent(1, 1)
+            for port in (0, 1):
+                router.tell(f"ip link set dev {port} mtu 9000")
+                router.link_is(port, True)
+            frames = [udp(flow, size=size) for flow, size in enumerate(self.sizes)]
+            router.arrive(0, frames)
+            router.wait_sent(1, 1 + len(frames))
+            self.assertEqual(router.truth(1)["tx_malformed"], 0)
+            self.assertEqual(router.finish().sent[1][1:], [forwarded(frame) for frame in frames])
+
+    def test_only_the_receiving_port_is_jumbo(self):
+        """Chains reach a port whose own MTU needs none: nothing may leave cut short."""
+        with Bench(ROUTER + "ip link set dev 0 mtu 9000\n") as router:
+            frames = [udp(0, size=8000), udp(1, size=1472), udp(2, size=8000, flags="DF")]
+            router.arrive(0, frames)
+            router.until(lambda: router.balance()["held"] == 0, "nothing held")
+            self.assertEqual(router.truth(1)["tx_malformed"], 0)
+            run = router.finish()
+            self.assertIn(forwarded(frames[1]), run.sent[1])
+            self.assertTrue(all(len(frame) <= 1514 for frame in run.sent[1]))
+            self.assertGreaterEqual(run.drops.get("mtu_exceeded", 0), 1)
+
+    def test_largest_mtu(self):
+        with Bench(ROUTER + "ip link set dev 0 mtu 15854\nip link set dev 1 mtu 15854\n",
+                   memory=512) as router:
+            frame = udp(size=15854 - 28)
+            router.arrive(0, [frame])
+            router.wait_sent(1, 1)
+            self.assertEqual(router.finish().sent[1], [forwarded(frame)])
+
+    def test_larger_is_refused(self):
+        with Bench(ROUTER) as router:
+            status, _, err = router.try_ctl("ip link set dev 0 mtu 15855")
+            self.assertEqual(status, 1)
+            self.assertIn("15854", err)
+            router.finish()
+
+    def test_longer_than_the_mtu_is_the_nics_to_drop(self):
+        with Bench(ROUTER) as router:
+            router.play(0, [udp(size=3000)], count=False)
+            router.until(lambda: router.played(0), "the frame to have come in")
+            router.arrive(0, [udp()])
+            router.wait_sent(1, 1)
+            self.assertEqual(router.truth(0)["filtered"], 1)
+            stats = router.ask("show port xstats 0")[0]["xstats"]
+            self.assertEqual(stats["rx_oversize_errors"], 1)
+            router.finish()
+
+
+class Vlan(unittest.TestCase):
+    def test_out_of_a_vlan(self):
+        with Bench(ROUTER + VLAN) as router:
+            frame = udp(tag=100)
+            router.arrive(0, [frame])
+            router.wait_sent(1, 1)
+            self.assertEqual(router.finish().sent[1], [forwarded(frame)])
+
+    def test_into_a_vlan(self):
+        with Bench(ROUTER + VLAN) as router:
+            router.arrive(1, [udp(port=1, to="10.100.0.2")])
+            router.wait_sent(0, 1)
+            sent = Ether(router.finish().sent[0][0])
+            self.assertEqual((sent.src, sent.dst), (MAC[0], PEER[2]))
+            self.assertEqual(sent[Dot1Q].vlan, 100)
+
+    def test_full_size_with_tag(self):
+        with Bench(ROUTER + VLAN) as router:
+            frame = udp(tag=100, size=1472)
+            router.arrive(0, [frame])
+            router.wait_sent(1, 1)
+            self.assertEqual(router.finish().sent[1], [forwarded(frame)])
+
+    def test_unknown_vlan_is_dropped_and_counted(self):
+        with Bench(ROUTER + VLAN) as router:
+            router.arrive(0, [udp(tag=200)])
+            run = router.finish()
+            self.assertEqual(run.sent[1], [])
+            self.assertEqual(sum(run.drops.values()), 1)
+
+
+class Checksums(unittest.TestCase):
+    """The NIC's verdict is asked for nowhere, or not believed where it means nothing."""
+
+    def drops(self, frames):
+        with Bench(ROUTER) as router:
+            router.arrive(0, frames)
+            run = router.finish()
+            self.assertEqual(run.sent[1], [])
+            return run.drops
+
+    def test_bad_ipv4_header(self):
+        self.assertEqual(self.drops([udp(chksum=0x1234)]), {"ip4_checksum": 1})
+
+    def test_bad_inner_header_of_a_tunnel(self):
+        """The NIC never looks inside: what it calls good is not."""
+        self.assertEqual(self.drops([tunnel(0, chksum=0x1234)]), {"ip4_checksum": 1})
+
+    def test_good_inner_header_of_a_tunnel(self):
+        with Bench(ROUTER) as router:
+            router.arrive(0, [tunnel(0)])
+            router.wait_sent(1, 1)
+            run = router.finish()
+            self.assertEqual(run.sent[1], [forwarded(tunnel(0))])
+            self.assertEqual(run.sids[f"{SID}/128"]["packets"], 1)
+
+    def test_bad_udp_checksum_is_not_a_routers_business(self):
+        frame = bytearray(udp(size=100))
+        frame[-1] ^= 1
+        with Bench(ROUTER) as router:
+            router.arrive(0, [bytes(frame)])
+            router.wait_sent(1, 1)
+            self.assertEqual(router.finish().sent[1], [forwarded(bytes(frame))])
+
+
+class Statistics(unittest.TestCase):
+    def test_agree_with_the_wire(self):
+        frames = [udp(flow, size=18 + 7 * flow) for flow in range(200)]
+        with Bench(ROUTER, args=["--rxq=2"]) as router:
+            router.arrive(0, frames)
+            router.wait_sent(1, len(frames))
+            device = [router.ask(f"show port xstats {port}")[0]["xstats"] for port in (0, 1)]
+            run = router.finish()
+            octets = sum(map(len, frames))
+            self.assertEqual((run.ports[0]["rx_packets"], run.ports[0]["rx_bytes"]),
+                             (len(frames), octets))
+            self.assertEqual((run.ports[1]["tx_packets"], run.ports[1]["tx_bytes"]),
+                             (len(run.sent[1]), sum(map(len, run.sent[1]))))
+            self.assertEqual((device[0]["rx_good_packets"], device[0]["rx_good_bytes"]),
+                             (len(frames), octets))
+            self.assertEqual(device[1]["tx_good_packets"], len(frames))
+            self.assertEqual(device[0]["rx_errors"], 0)
+
+    def test_other_stations_frames_are_filtered_by_the_nic(self):
+        other = bytearray(udp())
+        other[0:6] = bytes.fromhex("020000000077")
+        with Bench(ROUTER) as router:
+            router.play(0, [bytes(other)], count=False)
+            router.until(lambda: router.truth(0)["filtered"] == 1, "the frame to be filtered")
+            router.tell("set promisc 0 on")
+            router.arrive(0, [bytes(other)])
+            run = router.finish()
+            self.assertEqual(run.drops, {"other_host": 1})
+
+    def test_frames_lost_for_want_of_descriptors(self):
+        """More at once than two queues have descriptors: lost ones are in the port's numbers."""
+        with Bench(ROUTER, args=["--rxq=2", "--rxd=64", "--no-start"]) as router:
+            frames = [udp(flow) for flow in range(500)]
+            router.play(0, frames, count=False)
+            router.until(lambda: router.played(0), "all frames to have come in")
+            lost = router.truth(0)["no_descriptor"]
+            self.assertGreater(lost, 300)
+            router.tell("start")
+            router.until(lambda: router.balance()["received"] == len(frames) - lost, "the rest")
+            stats = router.ask("show port stats all")[0]
+            self.assertEqual(stats["rx_packets"], len(frames) - lost)
+            self.assertEqual(stats["rx_missed"], lost)
+            router.finish(infinite=True)
+
+    def test_frames_lost_in_the_packet_buffer(self):
+        with Bench(ROUTER, specs=["id=10fb,overflow=drop", "id=10fb"],
+                   args=["--rxd=64", "--no-start"]) as router:
+            frames = [udp(flow) for flow in range(500)]
+            router.play(0, frames, count=False)
+            router.until(lambda: router.played(0), "all frames to have come in")
+            lost = router.truth(0)["no_descriptor"]
+            self.assertGreater(lost, 300)
+            router.tell("start")
+            router.until(lambda: router.balance()["received"] == len(frames) - lost, "the rest")
+            self.assertEqual(router.ask("show port stats all")[0]["rx_missed"], lost)
+            router.finish(infinite=True)
+
+    def test_cleared(self):
+        with Bench(ROUTER) as router:
+            router.arrive(0, [udp()] * 10)
+            router.wait_sent(1, 10)
+            router.tell("clear port stats all")
+            self.assertEqual(router.ask("show port stats all")[0]["rx_packets"], 0)
+            self.assertEqual(router.ask("show port stats all")[1]["tx_packets"], 0)
+            router.tell("quit")

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Start-up: both kinds of port, launch options, and the end."""
+
+import unittest
+
+import bench
+from bench import Bench
+from frames import ROUTER, forwarded, udp
+
+
+class Identity(unittest.TestCase):
+    def check(self, device):
+        with Bench(ROUTER, specs=[f"id={device}"] * 2) as router:
+            router.link_is(0, True)
+            info = router.ask("show port info 0")[0]
+            self.assertEqual((info["driver"], info["speed_mbps"]), ("net_ixgbe", 10000))
+            router.arrive(0, [udp()])
+            router.wait_sent(1, 1)
+            self.assertEqual(router.finish().sent[1], [forwarded(udp())])
+
+    def test_10fb_sfp(self):
+        self.check("10fb")
+
+    def test_10f7_backplane(self):
+        self.check("10f7")
+
+    def test_both_in_one_program(self):
+        with Bench(ROUTER, specs=["id=10fb", "id=10f7"]) as router:
+            router.arrive(0, [udp()])
+            router.wait_sent(1, 1)
+            router.finish()
+
+
+class Options(unittest.TestCase):
+    """What is asked for on the command line arrives in the registers."""
+
+    def forward(self, args, check, frames=None, **more):
+        frames = frames or [udp(flow) for flow in range(100)]
+        with Bench(ROUTER, args=args, **more) as router:
+            check(router)
+            router.arrive(0, frames)
+            router.wait_sent(1, len(frames))
+            run = router.finish()
+            self.assertEqual(sorted(run.sent[1]), sorted(map(forwarded, frames)))
+
+    def enabled(self, router, queue):
+        return sum(router.register(0, queue(number, bench.CONTROL)) & bench.ENABLE != 0
+                   for number in range(32))
+
+    def test_queues(self):
+        def check(router):
+            self.assertEqual(self.enabled(router, bench.rx_queue), 4)
+            self.assertEqual(self.enabled(router, bench.tx_queue), 3)
+            # One queue that is not emptied must not block the others.
+            for number in range(4):
+                self.assertTrue(router.register(0, bench.rx_queue(number, bench.SRRCTL))
+                                & bench.DROP_EN)
+        self.forward(["--rxq=4", "--txq=3"], check)
+
+    def test_one_queue_holds_frames_back(self):
+        def check(router):
+            self.assertFalse(router.register(0, bench.rx_queue(0, bench.SRRCTL)) & bench.DROP_EN)
+        self.forward(["--rxq=1"], check)
+
+    def test_descriptors(self):
+        def check(router):
+            self.assertEqual(router.register(0, bench.rx_queue(0, bench.LENGTH)), 128 * 16)
+            self.assertEqual(router.register(0, bench.tx_queue(0, bench.LENGTH)), 4096 * 16)
+        self.forward(["--rxd=128", "--txd=4096"], check)
+
+    def test_fewer_descriptors_than_a_burst(self):
+        """What does not fit into the ring is counted, and freed once."""
+        frames = [udp(flow) for flow in range(1000)]
+        with Bench(ROUTER, args=["--rxd=32", "--txd=64", "--burst=256"]) as router:
+            router.arrive(0, frames)
+            sent = router.balance()["transmitted"]
+            router.wait_sent(1, sent)
+            run = router.finish()
+            self.assertEqual(len(run.sent[1]), sent)
+            self.assertEqual(run.drops.get("tx_full", 0), len(frames) - sent)
+
+    def test_smallest_and_largest_burst(self):
+        for burst in (1, 512):
+            with self.subTest(burst):
+                self.forward([f"--burst={burst}"], lambda router: None)
+
+    def test_mbuf_size(self):
+        def check(router):
+            self.assertEqual(router.register(0, bench.rx_queue(0, bench.SRRCTL)) & 0x1F, 4)
+        self.forward(["--mbuf-size=4224"], check)
+
+    def test_max_pkt_len(self):
+        def check(router):
+            self.assertEqual(router.register(0, bench.MAXFRS) >> 16, 9018)
+            self.assertTrue(router.register(0, bench.HLREG0) & 4)
+        self.forward(["--max-pkt-len=9018"], check, [udp(size=8972)] * 20)
+
+    def test_more_queues_than_rss_reaches(self):
+        with Bench(ROUTER, args=["--rxq=20"]) as router:
+            self.assertIn("RSS reaches queues 0-15 only: queues 16-19 receive nothing",
+                          router.printed()[0])
+            frames = [udp(flow) for flow in range(500)]
+            router.arrive(0, frames)
+            router.wait_sent(1, len(frames))
+            self.assertEqual(set(router.queues(0)), set(range(16)))
+            router.finish()
+
+    def test_more_than_the_card_has(self):
+        with Bench(nics=1, args=["--rxq=200", "--txq=100", "--rxd=64", "--txd=64"],
+                   memory=512) as router:
+            printed = router.printed()[0]
+            self.assertRegex(printed, r"200 receive queues asked, the device has 128")
+            self.assertRegex(printed, r"100 transmit queues asked, there are 64")
+            router.finish()
+
+    def test_refused_in_one_line(self):
+        for option in ("--rxd=100000", "--max-pkt-len=20000", "--mbuf-size=1000"):
+            with self.subTest(option):
+                status, out, err = bench.start_fails([option])
+                said = [line for line in err.splitlines() if not line.startswith("EAL:")]
+                self.assertIn(status, (1, 2), out + err)
+                self.assertEqual(len(said), 1, f"{status}:\n{out}\n{err}")
+
+
+class End(unittest.TestCase):
+    def test_sigterm_under_traffic(self):
+        with Bench(ROUTER, specs=["id=10fb,gen=64x60", "id=10fb"]) as router:
+            router.until(lambda: router.truth(1)["sent"] > 1000 or router.truth(0)["received"] > 1000,
+                         "traffic")
+            status, out = router.terminate()
+            self.assertEqual(status, 0, out)
+            self.assertNotIn("buffers missing", out)
+            self.assertIn("rx-packets", out)
+
+    def test_all_buffers_are_back_when_ports_are_stopped(self):
+        frames = [udp(flow) for flow in range(900)]
+        with Bench(ROUTER, args=["--rxq=2", "--txq=2"]) as router:
+            router.arrive(0, frames)
+            router.wait_sent(1, len(frames))
+            router.tell("port stop all")
+            self.assertEqual([pool["in_use"] for pool in router.ask("show pool")], [0])
+            router.tell("port start all")
+            router.arrive(0, frames)
+            router.wait_sent(1, 2 * len(frames))
+            router.finish()
+
+    def test_no_transmit_completion_is_lost(self):
+        """A full transmit ring of packets nobody follows: closing gives them back."""
+        frames = [udp(flow) for flow in range(500)]
+        with Bench(ROUTER, args=["--txd=512"]) as router:
+            router.arrive(0, frames)
+            router.wait_sent(1, len(frames))
+            status, out = router.terminate()
+            self.assertEqual(status, 0)
+            self.assertNotIn("buffers missing", out)

@@ -47,7 +47,7 @@ void fib_arena_destroy(struct fib_arena *arena);
 
 /** Bytes of memory. */
 struct fib_memory {
-	uint64_t nodes;    /**< in trie nodes and exact-match tables in use */
+	uint64_t nodes;	   /**< in trie nodes and exact-match tables in use */
 	uint64_t retired;  /**< in nodes waiting for workers */
 	uint64_t record;   /**< in the control thread's records */
 	uint64_t reserved; /**< taken from the system in all */

@@ -162,7 +162,8 @@ fib4_next(const struct fib4 *fib, const struct ip_prefix *after, struct fib_entr
 
 	if (after != NULL)
 		key = key_cut(key_of(&after->addr), after->len);
-	leaf = record_next(&fib->record, after == NULL ? NULL : &key, after == NULL ? 0 : after->len);
+	leaf = record_next(&fib->record, after == NULL ? NULL : &key,
+			   after == NULL ? 0 : after->len);
 	if (leaf == NULL)
 		return false;
 	entry_fill(fib, leaf, entry);

@@ -13,8 +13,8 @@
  */
 struct fib6 {
 	struct fib_reader reader; /* first: lookup.h knows only this */
-	struct record prefixes;   /* /0 to /127 */
-	struct record hosts;      /* /128 */
+	struct record prefixes;	  /* /0 to /127 */
+	struct record hosts;	  /* /128 */
 	struct trie trie;
 	struct front front;
 };

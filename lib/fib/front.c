@@ -40,14 +40,23 @@ find(struct fib_bucket *table, uint32_t mask, struct fib_key key)
 	}
 }
 
+static void
+add_tags(struct fib_bucket *bucket, uint32_t tags)
+{
+	__atomic_store_n(&bucket->tags, bucket->tags | tags, __ATOMIC_RELEASE);
+}
+
 /* The slot is one that find() said was never used. */
 static void
 fill(struct fib_bucket *table, uint32_t mask, struct slot slot, struct fib_key key, uint32_t value)
 {
-	for (uint32_t h = hash(key); &table[h & mask] != slot.bucket; h++)
-		__atomic_store_n(&table[h & mask].overflow, 1, __ATOMIC_RELAXED);
+	uint32_t h = hash(key), tag = fib_hash_tags(h) & (0xffu << (8 * slot.i));
+
+	for (; &table[h & mask] != slot.bucket; h++)
+		add_tags(&table[h & mask], FIB_BUCKET_OVERFLOW);
 	__atomic_store_n(&slot.bucket->key[slot.i][0], htobe64(key.hi), __ATOMIC_RELAXED);
 	__atomic_store_n(&slot.bucket->key[slot.i][1], htobe64(key.lo), __ATOMIC_RELAXED);
+	add_tags(slot.bucket, tag);
 	__atomic_store_n(&slot.bucket->value[slot.i], value, __ATOMIC_RELEASE);
 }
 
@@ -121,7 +130,8 @@ tables_publish(struct front *front, const struct front_table *tables, unsigned c
 		memset(f, 0, sizeof(*f));
 		f->count = count;
 		for (unsigned i = 0; i < count; i++) {
-			struct fib_key bits = key_cut((struct fib_key){~0ull, ~0ull}, tables[i].len);
+			struct fib_key bits =
+				key_cut((struct fib_key){~0ull, ~0ull}, tables[i].len);
 
 			f->tables[i].table = tables[i].index | FIB_CHILD;
 			f->tables[i].mask = tables[i].mask;

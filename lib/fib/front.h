@@ -19,10 +19,10 @@
 
 struct front_table {
 	unsigned len;
-	uint32_t live;  /**< keys */
-	uint32_t used;  /**< slots, with those of deleted keys */
+	uint32_t live;	/**< keys */
+	uint32_t used;	/**< slots, with those of deleted keys */
 	uint32_t index; /**< number of the first bucket */
-	uint32_t mask;  /**< buckets - 1 */
+	uint32_t mask;	/**< buckets - 1 */
 };
 
 struct front {

@@ -23,7 +23,12 @@
 #define HUGE_ORDER (HEAP_HUGE_SHIFT - HEAP_PAGE_SHIFT)
 
 /* Of the first page of a block or slab; pages inside a larger block are INNER. */
-enum { PAGE_INNER, PAGE_FREE, PAGE_BLOCK, PAGE_SLAB };
+enum {
+	PAGE_INNER,
+	PAGE_FREE,
+	PAGE_BLOCK,
+	PAGE_SLAB
+};
 
 static_assert(sizeof(struct heap_page) == 16, "a million pages need as many of these");
 
@@ -125,33 +130,33 @@ block_free(struct heap *heap, uint32_t page, unsigned order)
 
 /* --- Slabs ----------------------------------------------------------------- */
 
-static const uint16_t class_units[HEAP_CLASSES] = {1,  2,  3,  4,  5,  6,  7,  8,   9,   10,  11,
+static const uint16_t class_units[HEAP_CLASSES] = {1,  2,  3,  4,  5,  6,  7,  8,  9,	10,  11,
 						   12, 13, 14, 15, 16, 17, 32, 64, 128, 256, 512};
 
 static unsigned
 class_of(size_t units)
 {
-	unsigned class;
+	unsigned kind;
 
 	if (units <= 17)
 		return units == 0 ? 0 : (unsigned)units - 1;
-	for (class = 17; class < HEAP_CLASSES && class_units[class] < units; class++)
+	for (kind = 17; kind < HEAP_CLASSES && class_units[kind] < units; kind++)
 		;
-	return class;
+	return kind;
 }
 
 static unsigned
-page_objects(const struct heap *heap, unsigned class)
+page_objects(const struct heap *heap, unsigned kind)
 {
-	return (1u << (HEAP_PAGE_SHIFT - heap->unit_shift)) / class_units[class];
+	return (1u << (HEAP_PAGE_SHIFT - heap->unit_shift)) / class_units[kind];
 }
 
 static uint32_t
-slab_alloc(struct heap *heap, unsigned class)
+slab_alloc(struct heap *heap, unsigned kind)
 {
-	unsigned capacity = page_objects(heap, class);
-	size_t size = (size_t)class_units[class] << heap->unit_shift;
-	uint32_t page = heap->with_room[class];
+	unsigned capacity = page_objects(heap, kind);
+	size_t size = (size_t)class_units[kind] << heap->unit_shift;
+	uint32_t page = heap->with_room[kind];
 	struct heap_page *p;
 	unsigned object;
 	uint8_t *at;
@@ -162,9 +167,9 @@ slab_alloc(struct heap *heap, unsigned class)
 			return 0;
 		p = &heap->pages[page];
 		p->state = PAGE_SLAB;
-		p->size = (uint8_t)class;
+		p->size = (uint8_t)kind;
 		p->gaps = p->untouched = p->used = 0;
-		list_push(heap, &heap->with_room[class], page);
+		list_push(heap, &heap->with_room[kind], page);
 	}
 	p = &heap->pages[page];
 	object = p->gaps != 0 ? p->gaps - 1u : p->untouched;
@@ -175,30 +180,30 @@ slab_alloc(struct heap *heap, unsigned class)
 	else
 		p->untouched++;
 	if (++p->used == capacity)
-		list_remove(heap, &heap->with_room[class], page);
+		list_remove(heap, &heap->with_room[kind], page);
 	heap->used += size;
-	return (page << (HEAP_PAGE_SHIFT - heap->unit_shift)) + object * class_units[class];
+	return (page << (HEAP_PAGE_SHIFT - heap->unit_shift)) + object * class_units[kind];
 }
 
 static void
 slab_free(struct heap *heap, uint32_t page, uint32_t number)
 {
 	struct heap_page *p = &heap->pages[page];
-	unsigned class = p->size;
-	size_t size = (size_t)class_units[class] << heap->unit_shift;
+	unsigned kind = p->size;
+	size_t size = (size_t)class_units[kind] << heap->unit_shift;
 	uint32_t first = page << (HEAP_PAGE_SHIFT - heap->unit_shift);
 	void *at = heap_at(heap, number);
 
 	memcpy(at, &p->gaps, sizeof(p->gaps));
 	POISON(at, size);
-	p->gaps = (uint16_t)((number - first) / class_units[class] + 1);
+	p->gaps = (uint16_t)((number - first) / class_units[kind] + 1);
 	heap->used -= size;
-	if (p->used-- == page_objects(heap, class))
-		list_push(heap, &heap->with_room[class], page);
+	if (p->used-- == page_objects(heap, kind))
+		list_push(heap, &heap->with_room[kind], page);
 	/* The last page with room stays, or one object coming and going would
 	 * move pages, perhaps 2 MiB, each time. */
 	if (p->used == 0 && (p->next != 0 || p->prev != 0)) {
-		list_remove(heap, &heap->with_room[class], page);
+		list_remove(heap, &heap->with_room[kind], page);
 		UNPOISON(page_at(heap, page), PAGE_SIZE);
 		block_free(heap, page, 0);
 	}
@@ -210,7 +215,7 @@ uint32_t
 heap_alloc(struct heap *heap, size_t bytes)
 {
 	size_t units = (bytes + (1ul << heap->unit_shift) - 1) >> heap->unit_shift;
-	unsigned class = class_of(units);
+	unsigned kind = class_of(units);
 	unsigned order = 0;
 	uint32_t page;
 
@@ -218,8 +223,8 @@ heap_alloc(struct heap *heap, size_t bytes)
 		heap->fail_after = 1;
 		return 0;
 	}
-	if (class < HEAP_CLASSES)
-		return slab_alloc(heap, class);
+	if (kind < HEAP_CLASSES)
+		return slab_alloc(heap, kind);
 	while (order < HEAP_ORDERS && PAGE_SIZE << order < bytes)
 		order++;
 	page = block_alloc(heap, order);
@@ -245,8 +250,7 @@ heap_free(struct heap *heap, uint32_t number)
 size_t
 heap_size(const struct heap *heap, uint32_t number)
 {
-	const struct heap_page *p =
-		&heap->pages[number >> (HEAP_PAGE_SHIFT - heap->unit_shift)];
+	const struct heap_page *p = &heap->pages[number >> (HEAP_PAGE_SHIFT - heap->unit_shift)];
 
 	if (p->state == PAGE_SLAB)
 		return (size_t)class_units[p->size] << heap->unit_shift;

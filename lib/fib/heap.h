@@ -27,18 +27,18 @@
 
 #define HEAP_PAGE_SHIFT 16
 #define HEAP_HUGE_SHIFT 21
-#define HEAP_ORDERS     21 /**< up to 2^20 pages: 64 GiB */
-#define HEAP_CLASSES    22 /**< 1 to 17 units, then 32, 64, 128, 256, 512 */
+#define HEAP_ORDERS	21 /**< up to 2^20 pages: 64 GiB */
+#define HEAP_CLASSES	22 /**< 1 to 17 units, then 32, 64, 128, 256, 512 */
 
 /** What is known about a page of 64 KiB. */
 struct heap_page {
-	uint32_t next;     /**< list of free blocks, or of pages with room */
+	uint32_t next; /**< list of free blocks, or of pages with room */
 	uint32_t prev;
-	uint16_t gaps;     /**< first of the freed objects, counted from 1 */
+	uint16_t gaps;	    /**< first of the freed objects, counted from 1 */
 	uint16_t untouched; /**< objects from here on were never given out */
-	uint16_t used;     /**< objects in use */
+	uint16_t used;	    /**< objects in use */
 	uint8_t state;
-	uint8_t size;      /**< order of a block, class of a slab */
+	uint8_t size; /**< order of a block, class of a slab */
 };
 
 struct heap {
@@ -46,7 +46,7 @@ struct heap {
 	struct heap_page *pages;
 	uint32_t free_blocks[HEAP_ORDERS];
 	uint32_t with_room[HEAP_CLASSES];
-	uint64_t used;     /**< bytes in objects */
+	uint64_t used;	   /**< bytes in objects */
 	uint64_t resident; /**< bytes taken from the system, in steps of 2 MiB */
 	void *mapping;
 	size_t mapping_size;

@@ -19,18 +19,18 @@
 #include "fib.h"
 
 /** The reference leads to a node. */
-#define FIB_CHILD      0x80000000u
+#define FIB_CHILD 0x80000000u
 /** With FIB_CHILD, in the root only: to 65,536 references, one per first 16 bits. */
-#define FIB_DIRECT     0x40000000u
-#define FIB_INDEX      0x3fffffffu
+#define FIB_DIRECT 0x40000000u
+#define FIB_INDEX  0x3fffffffu
 /** Nodes are numbered by the cache line. */
 #define FIB_UNIT_SHIFT 6
 
 /** What a reader needs of a table; the first member of struct fib4 and fib6. */
 struct fib_reader {
 	const uint8_t *base; /**< see fib_at() */
-	uint64_t root;       /**< a reference; above it 32 bits: the value of /0 */
-	uint32_t front;      /**< IPv6: to the struct fib_front, 0: none */
+	uint64_t root;	     /**< a reference; above it 32 bits: the value of /0 */
+	uint32_t front;	     /**< IPv6: to the struct fib_front, 0: none */
 };
 
 /** In place of node 0. */
@@ -46,18 +46,18 @@ struct fib_hint {
  */
 struct fib_node {
 	uint64_t ends[4];  /**< bit i: slot i ends a run and isn't slot 255 */
-	uint32_t fallback; /**< the longest prefix that ends in the byte of the node above and covers
-			    * this node; 0: none */
+	uint32_t fallback; /**< the longest prefix that ends in the byte of the node above and
+			    * covers this node; 0: none */
 	uint8_t after[4];  /**< bits set in the words of `ends` after this one */
 };
 
 /** An IPv6 node may skip up to 8 bytes in which no prefix ends or parts. */
 struct fib_node6 {
 	struct fib_node node;
-	uint64_t prefix;    /**< the address here from byte `from` on, as it lies in memory */
-	uint8_t from;       /**< 0 to 8 */
-	uint8_t half;       /**< 32 - 4 * (pos - from): twice this many bits of it don't count */
-	uint8_t pos;        /**< the byte to choose by */
+	uint64_t prefix; /**< the address here from byte `from` on, as it lies in memory */
+	uint8_t from;	 /**< 0 to 8 */
+	uint8_t half;	 /**< 32 - 4 * (pos - from): twice this many bits of it don't count */
+	uint8_t pos;	 /**< the byte to choose by */
 	uint8_t pad;
 	uint32_t entries[];
 };
@@ -167,80 +167,6 @@ fib4_lookup(const struct fib4 *fib, uint32_t addr)
 	return fib_or(ref, best);
 }
 
-/** A lookup of a burst on its way. */
-struct fib_way {
-	const uint8_t *base;
-	const uint32_t *entry; /**< being fetched */
-	const uint8_t *addr6;
-	uint32_t addr4;
-	uint32_t best;
-};
-
-/** Lookups that are under way together: more than a core has misses in flight. */
-#define FIB_WAYS 64
-
-/** For tables that are out of cache: each round, all fetch an entry, then all fetch a node. */
-static inline void
-fib4_lookup_large(const struct fib4 *const fibs[], const uint32_t addrs[], uint32_t values[],
-		  unsigned n)
-{
-	struct fib_way ways[FIB_WAYS];
-	uint8_t todo[FIB_WAYS];
-	unsigned left = 0, next;
-
-	for (unsigned i = 0; i < n; i++) {
-		const struct fib_reader *r = (const struct fib_reader *)fibs[i];
-		struct fib_way *w = &ways[i];
-
-		w->base = r->base;
-		w->addr4 = addrs[i];
-		values[i] = fib4_start(r, &w->addr4, &w->best);
-		todo[left] = (uint8_t)i;
-		if (values[i] & FIB_CHILD) {
-			__builtin_prefetch(fib_at(w->base, values[i]));
-			left++;
-		}
-	}
-	for (; left != 0; left = next) {
-		for (unsigned k = 0; k < left; k++) {
-			struct fib_way *w = &ways[todo[k]];
-
-			w->entry = fib4_entry(w->base, values[todo[k]], w->addr4, &w->best);
-			__builtin_prefetch(w->entry);
-		}
-		next = 0;
-		for (unsigned k = 0; k < left; k++) {
-			unsigned i = todo[k];
-			struct fib_way *w = &ways[i];
-
-			values[i] = fib_load(w->entry);
-			w->addr4 <<= 8;
-			todo[next] = (uint8_t)i;
-			if (values[i] & FIB_CHILD) {
-				__builtin_prefetch(fib_at(w->base, values[i]));
-				next++;
-			}
-		}
-	}
-	for (unsigned i = 0; i < n; i++)
-		values[i] = fib_or(values[i], ways[i].best);
-}
-
-/** n lookups, each in its own table. */
-static inline void
-fib4_lookup_burst(const struct fib4 *const fibs[], const uint32_t addrs[], uint32_t values[],
-		  unsigned n)
-{
-	if (n > 0 && !fib_large((const struct fib_reader *)fibs[0])) {
-		for (unsigned i = 0; i < n; i++)
-			values[i] = fib4_lookup(fibs[i], addrs[i]);
-		return;
-	}
-	for (unsigned i = 0; i < n; i += FIB_WAYS)
-		fib4_lookup_large(&fibs[i], &addrs[i], &values[i],
-				  n - i < FIB_WAYS ? n - i : FIB_WAYS);
-}
-
 /* --- IPv6 ------------------------------------------------------------------ */
 
 /*
@@ -253,19 +179,21 @@ fib4_lookup_burst(const struct fib4 *const fibs[], const uint32_t addrs[], uint3
 struct fib_bucket {
 	uint64_t key[3][2]; /**< the address as it lies in memory */
 	uint32_t value[3];  /**< 0: never used */
-	uint32_t overflow;  /**< keys of this bucket are in the next one too */
+	uint32_t tags;	    /**< 8 bits of each key's hash; above them, FIB_BUCKET_OVERFLOW */
 };
 
+/** In a bucket's tags: keys of this bucket are in the next one too. */
+#define FIB_BUCKET_OVERFLOW 0x01000000u
 /** In a bucket's value: a longer prefix, not /128, lies below; the trie decides. */
-#define FIB_FRONT_LONGER  0x40000000u
+#define FIB_FRONT_LONGER 0x40000000u
 /** In a bucket's value: the key was deleted. */
 #define FIB_FRONT_DELETED 0x80000000u
 
 struct fib_front {
 	uint32_t count;
 	struct {
-		uint32_t table;   /**< reference to the first bucket */
-		uint32_t mask;    /**< buckets - 1 */
+		uint32_t table;	  /**< reference to the first bucket */
+		uint32_t mask;	  /**< buckets - 1 */
 		uint64_t bits[2]; /**< the prefix length as a mask */
 	} tables[FIB_FRONT_TABLES];
 };
@@ -278,26 +206,38 @@ fib_hash(uint64_t k0, uint64_t k1)
 	return (uint32_t)_mm_crc32_u64(_mm_crc32_u64(0, k0), k1);
 }
 
+/** The tag of a key, three times over. */
+static inline uint32_t
+fib_hash_tags(uint32_t hash)
+{
+	return (hash >> 24) * 0x010101;
+}
+
 /** The value in the bucket or those after it; 0: not there. */
 static inline uint32_t
 fib_bucket_find(const struct fib_bucket *table, uint32_t mask, uint32_t hash, uint64_t k0,
 		uint64_t k1)
 {
+	uint32_t wanted = fib_hash_tags(hash);
+
 	for (;; hash++) {
 		const struct fib_bucket *b = &table[hash & mask];
-		uint32_t found = 0;
+		uint32_t tags = fib_load(&b->tags);
+		/* A zero byte where the tag is the wanted one. */
+		uint32_t differ = (tags & 0xffffff) ^ wanted;
+		uint32_t slots = (differ - 0x010101) & ~differ & 0x808080;
 
-		for (unsigned i = 0; i < 3; i++) {
+		/* Now and then a slot too many, never one too few. */
+		for (; slots != 0; slots &= slots - 1) {
+			unsigned i = (unsigned)__builtin_ctz(slots) >> 3;
 			uint32_t value = fib_load(&b->value[i]);
-			uint64_t differ =
-				(__atomic_load_n(&b->key[i][0], __ATOMIC_RELAXED) ^ k0) |
-				(__atomic_load_n(&b->key[i][1], __ATOMIC_RELAXED) ^ k1);
+			uint64_t k = (__atomic_load_n(&b->key[i][0], __ATOMIC_RELAXED) ^ k0) |
+				     (__atomic_load_n(&b->key[i][1], __ATOMIC_RELAXED) ^ k1);
 
-			found = differ == 0 ? value : found;
+			if (k == 0 && value != 0)
+				return value == FIB_FRONT_DELETED ? 0 : value;
 		}
-		if (found != 0)
-			return found == FIB_FRONT_DELETED ? 0 : found;
-		if (__atomic_load_n(&b->overflow, __ATOMIC_RELAXED) == 0)
+		if ((tags & FIB_BUCKET_OVERFLOW) == 0)
 			return 0;
 	}
 }
@@ -388,81 +328,184 @@ fib6_lookup(const struct fib6 *fib, const uint8_t addr[16])
 	return fib6_trie_lookup(r, addr);
 }
 
-/** As fib4_lookup_large(). */
-static inline void
-fib6_lookup_large(const struct fib6 *const fibs[], const uint8_t *const addrs[],
-		  uint32_t values[], unsigned n)
+/* --- Bursts ---------------------------------------------------------------- */
+
+/*
+ * Lookups of a burst advance together, so that their cache misses overlap:
+ * each round, all find their entry and ask for its line, then all load it and
+ * ask for the node it leads to. Those that have arrived leave the list; there
+ * is no branch on that, since how deep an address goes is hard to predict.
+ */
+struct fib_way {
+	const uint8_t *base;
+	const uint32_t *entry;
+	const uint8_t *addr6;
+	uint32_t addr4;
+	uint32_t best;
+};
+
+/** Lookups that are under way together: more than a core has misses in flight. */
+#define FIB_WAYS 64
+
+/** Fetch the node, if it is one. Returns 1 then, otherwise 0. */
+static inline unsigned
+fib_fetch_node(const uint8_t *base, uint32_t ref)
 {
-	struct fib_way ways[FIB_WAYS];
-	uint32_t fronts[FIB_WAYS];
-	uint8_t todo[FIB_WAYS];
-	unsigned left = 0, next;
+	uint32_t child = (uint32_t)((int32_t)ref >> 31);
 
-	for (unsigned i = 0; i < n; i++) {
-		const struct fib_reader *r = (const struct fib_reader *)fibs[i];
-		uint64_t a[2];
+	__builtin_prefetch(fib_at(base, (ref & child) | FIB_CHILD));
+	return ref >> 31;
+}
 
-		fronts[i] = fib_load(&r->front);
-		if (fronts[i] == 0)
-			continue;
-		memcpy(a, addrs[i], sizeof(a));
-		__builtin_prefetch(
-			fib6_front_bucket(r, fib_at(r->base, fronts[i]), 0, a[0], a[1]));
-	}
-	for (unsigned i = 0; i < n; i++) {
-		const struct fib_reader *r = (const struct fib_reader *)fibs[i];
-		struct fib_way *w = &ways[i];
+/** One step of one lookup: where its node has the answer. */
+static inline __attribute__((always_inline)) const uint32_t *
+fib_way_entry(struct fib_way *w, uint32_t ref, bool six)
+{
+	const uint32_t *entry = six ? fib6_entry(w->base, ref, w->addr6, &w->best)
+				    : fib4_entry(w->base, ref, w->addr4, &w->best);
 
-		w->best = 0;
-		values[i] = fronts[i] == 0 ? 0 : fib6_front_lookup(r, fronts[i], addrs[i]);
-		if (values[i] != 0)
-			continue;
-		w->base = r->base;
-		w->addr6 = addrs[i];
-		values[i] = fib6_start(r, addrs[i], &w->best);
-		todo[left] = (uint8_t)i;
-		if (values[i] & FIB_CHILD) {
-			__builtin_prefetch(fib_at(w->base, values[i]));
-			left++;
-		}
-	}
-	for (; left != 0; left = next) {
-		for (unsigned k = 0; k < left; k++) {
+	if (!six)
+		w->addr4 <<= 8;
+	return entry;
+}
+
+/**
+ * Take the `left` lookups in todo, at the nodes in values, to their values.
+ * large: wait for no entry before all are being fetched.
+ */
+static inline __attribute__((always_inline)) void
+fib_descend(struct fib_way ways[], uint8_t todo[], unsigned left, uint32_t values[], bool six,
+	    bool large)
+{
+	while (left != 0) {
+		unsigned next = 0;
+
+		for (unsigned k = 0; large && k < left; k++) {
 			struct fib_way *w = &ways[todo[k]];
 
-			w->entry = fib6_entry(w->base, values[todo[k]], w->addr6, &w->best);
+			w->entry = fib_way_entry(w, values[todo[k]], six);
 			__builtin_prefetch(w->entry);
 		}
-		next = 0;
 		for (unsigned k = 0; k < left; k++) {
 			unsigned i = todo[k];
 			struct fib_way *w = &ways[i];
 
-			values[i] = fib_load(w->entry);
+			values[i] = fib_load(large ? w->entry : fib_way_entry(w, values[i], six));
 			todo[next] = (uint8_t)i;
-			if (values[i] & FIB_CHILD) {
-				__builtin_prefetch(fib_at(w->base, values[i]));
-				next++;
-			}
+			next += fib_fetch_node(w->base, values[i]);
 		}
+		left = next;
 	}
+}
+
+static inline void
+fib4_lookup_ways(const struct fib4 *const fibs[], const uint32_t addrs[], uint32_t values[],
+		 unsigned n)
+{
+	struct fib_way ways[FIB_WAYS];
+	uint8_t todo[FIB_WAYS];
+	unsigned left = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		const struct fib_reader *r = (const struct fib_reader *)fibs[i];
+		struct fib_way *w = &ways[i];
+
+		w->base = r->base;
+		w->addr4 = addrs[i];
+		values[i] = fib4_start(r, &w->addr4, &w->best);
+		todo[left] = (uint8_t)i;
+		left += fib_fetch_node(w->base, values[i]);
+	}
+	fib_descend(ways, todo, left, values, false, true);
 	for (unsigned i = 0; i < n; i++)
 		values[i] = fib_or(values[i], ways[i].best);
 }
 
 /** n lookups, each in its own table. */
 static inline void
-fib6_lookup_burst(const struct fib6 *const fibs[], const uint8_t *const addrs[],
-		  uint32_t values[], unsigned n)
+fib4_lookup_burst(const struct fib4 *const fibs[], const uint32_t addrs[], uint32_t values[],
+		  unsigned n)
 {
+	/* In cache, one after the other is faster. */
 	if (n > 0 && !fib_large((const struct fib_reader *)fibs[0])) {
 		for (unsigned i = 0; i < n; i++)
-			values[i] = fib6_lookup(fibs[i], addrs[i]);
+			values[i] = fib4_lookup(fibs[i], addrs[i]);
 		return;
 	}
 	for (unsigned i = 0; i < n; i += FIB_WAYS)
-		fib6_lookup_large(&fibs[i], &addrs[i], &values[i],
-				  n - i < FIB_WAYS ? n - i : FIB_WAYS);
+		fib4_lookup_ways(&fibs[i], &addrs[i], &values[i],
+				 n - i < FIB_WAYS ? n - i : FIB_WAYS);
+}
+
+/** Fetch the buckets where searches in the first table in front begin. */
+static inline void
+fib6_fetch_buckets(const struct fib6 *const fibs[], const uint8_t *const addrs[], unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		const struct fib_reader *r = (const struct fib_reader *)fibs[i];
+		uint32_t front = fib_load(&r->front);
+		uint64_t a[2];
+
+		memcpy(a, addrs[i], sizeof(a));
+		if (front != 0)
+			__builtin_prefetch(
+				fib6_front_bucket(r, fib_at(r->base, front), 0, a[0], a[1]));
+	}
+}
+
+static inline void
+fib6_lookup_ways(const struct fib6 *const fibs[], const uint8_t *const addrs[], uint32_t values[],
+		 unsigned n)
+{
+	struct fib_way ways[FIB_WAYS];
+	uint8_t todo[FIB_WAYS];
+	bool large = n > 0 && fib_large((const struct fib_reader *)fibs[0]);
+	unsigned left = 0;
+
+	if (large)
+		fib6_fetch_buckets(fibs, addrs, n);
+	for (unsigned i = 0; i < n; i++) {
+		const struct fib_reader *r = (const struct fib_reader *)fibs[i];
+		uint32_t front = fib_load(&r->front);
+		struct fib_way *w = &ways[i];
+
+		w->best = front == 0 ? 0 : fib6_front_lookup(r, front, addrs[i]);
+		values[i] = 0;
+		if (w->best != 0)
+			continue;
+		w->base = r->base;
+		w->addr6 = addrs[i];
+		values[i] = fib6_start(r, addrs[i], &w->best);
+		todo[left] = (uint8_t)i;
+		left += fib_fetch_node(w->base, values[i]);
+	}
+	if (large)
+		fib_descend(ways, todo, left, values, true, true);
+	else
+		fib_descend(ways, todo, left, values, true, false);
+	for (unsigned i = 0; i < n; i++)
+		values[i] = fib_or(values[i], ways[i].best);
+}
+
+/** Only what the exact-match tables in front of the trie know: /128s and SIDs not covered by a
+ * longer prefix. 0: fib6_lookup() may know more. */
+static inline uint32_t
+fib6_lookup_front(const struct fib6 *fib, const uint8_t addr[16])
+{
+	const struct fib_reader *r = (const struct fib_reader *)fib;
+	uint32_t front = fib_load(&r->front);
+
+	return front != 0 ? fib6_front_lookup(r, front, addr) : 0;
+}
+
+/** n lookups, each in its own table. */
+static inline void
+fib6_lookup_burst(const struct fib6 *const fibs[], const uint8_t *const addrs[], uint32_t values[],
+		  unsigned n)
+{
+	for (unsigned i = 0; i < n; i += FIB_WAYS)
+		fib6_lookup_ways(&fibs[i], &addrs[i], &values[i],
+				 n - i < FIB_WAYS ? n - i : FIB_WAYS);
 }
 
 #endif

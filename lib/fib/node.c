@@ -72,34 +72,57 @@ void
 node_unfold(const struct trie *trie, const struct fib_node *node, uint32_t slots[NODE_SLOTS])
 {
 	const uint32_t *entry = fib_entries(node, trie->header) + fib_entry_index(node, 0);
+	unsigned slot = 0;
 
-	for (unsigned i = 0; i < NODE_SLOTS; i++) {
-		slots[i] = *entry;
-		entry -= node->ends[i / 64] >> (i % 64) & 1;
+	for (unsigned word = 0; word < 4; word++) {
+		for (uint64_t ends = node->ends[word]; ends != 0; ends &= ends - 1) {
+			unsigned end = word * 64 + (unsigned)__builtin_ctzll(ends);
+
+			while (slot <= end)
+				slots[slot++] = *entry;
+			entry--;
+		}
 	}
+	while (slot < NODE_SLOTS)
+		slots[slot++] = *entry;
+}
+
+/* Bit i: slot i differs from the next. There is a slot behind the 64. */
+static uint64_t
+differences(const uint32_t slots[65])
+{
+	uint64_t same = 0;
+
+	for (unsigned i = 0; i < 64; i += 4) {
+		__m128i a = _mm_loadu_si128((const __m128i *)(const void *)&slots[i]);
+		__m128i b = _mm_loadu_si128((const __m128i *)(const void *)&slots[i + 1]);
+		int equal = _mm_movemask_ps(_mm_castsi128_ps(_mm_cmpeq_epi32(a, b)));
+
+		same |= (uint64_t)(unsigned)equal << i;
+	}
+	return ~same;
 }
 
 /* The runs of the slots: where they end, and what is in them. Returns how many. */
 static unsigned
-fold(const uint32_t slots[NODE_SLOTS], struct fib_node *node, uint32_t entries[NODE_SLOTS])
+fold(const uint32_t slots[NODE_SLOTS + 1], struct fib_node *node, uint32_t entries[NODE_SLOTS])
 {
-	unsigned count = 0;
+	unsigned count = 1;
 
+	entries[0] = slots[NODE_SLOTS - 1];
 	for (unsigned word = 4; word-- > 0;) {
-		uint64_t ends = 0;
+		uint64_t ends = differences(&slots[word * 64]);
 
-		node->after[word] = (uint8_t)(count == 0 ? 0 : count - 1);
-		for (unsigned bit = 64; bit-- > 0;) {
-			unsigned i = word * 64 + bit;
-
-			if (i == NODE_SLOTS - 1) {
-				entries[count++] = slots[i];
-			} else if (slots[i] != slots[i + 1]) {
-				ends |= 1ull << bit;
-				entries[count++] = slots[i];
-			}
-		}
+		if (word == 3)
+			ends &= ~(1ull << 63);
+		node->after[word] = (uint8_t)(count - 1);
 		node->ends[word] = ends;
+		while (ends != 0) {
+			unsigned bit = 63 - (unsigned)__builtin_clzll(ends);
+
+			entries[count++] = slots[word * 64 + bit];
+			ends ^= 1ull << bit;
+		}
 	}
 	return count;
 }
@@ -134,7 +157,7 @@ node_from(struct edit *edit, unsigned depth, unsigned pos, const struct fib_node
 
 uint32_t
 node_new(struct edit *edit, unsigned depth, unsigned pos, uint32_t fallback,
-	 const uint32_t slots[NODE_SLOTS])
+	 const uint32_t slots[NODE_SLOTS + 1])
 {
 	struct fib_node head = {.fallback = fallback};
 	uint32_t entries[NODE_SLOTS];
@@ -179,7 +202,7 @@ node_move(struct edit *edit, const struct step *step, struct fib_key key, unsign
 /* The child whose parent is not needed: nothing ends in the parent's byte, nothing parts there,
  * and the bytes to skip are not too many. */
 static bool
-only_child(const struct edit *edit, const struct step *step, const uint32_t slots[NODE_SLOTS],
+only_child(const struct edit *edit, const struct step *step, const uint32_t slots[NODE_SLOTS + 1],
 	   const struct paint *paint, struct step *child)
 {
 	int found = -1;
@@ -204,7 +227,7 @@ only_child(const struct edit *edit, const struct step *step, const uint32_t slot
 }
 
 static bool
-all_zero(const uint32_t slots[NODE_SLOTS])
+all_zero(const uint32_t slots[NODE_SLOTS + 1])
 {
 	uint32_t any = 0;
 
@@ -214,7 +237,7 @@ all_zero(const uint32_t slots[NODE_SLOTS])
 }
 
 bool
-node_settle(struct edit *edit, const struct step *step, const uint32_t slots[NODE_SLOTS],
+node_settle(struct edit *edit, const struct step *step, const uint32_t slots[NODE_SLOTS + 1],
 	    const struct paint *paint, uint32_t *ref)
 {
 	struct trie *trie = edit->trie;

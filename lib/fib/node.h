@@ -10,6 +10,8 @@
 
 #include "trie.h"
 
+/** Where slots are written out there is room for one more, which counts for nothing: folding
+ * looks at each slot's neighbour. */
 #define NODE_SLOTS 256
 
 /** A change under way: new nodes nobody sees yet, and old ones to go when it is published. */
@@ -27,8 +29,8 @@ struct step {
 	struct fib_node *node;
 	uint32_t ref;
 	unsigned depth; /**< bytes of the address read above it */
-	unsigned pos;   /**< the byte it chooses by */
-	unsigned slot;  /**< the slot taken */
+	unsigned pos;	/**< the byte it chooses by */
+	unsigned slot;	/**< the slot taken */
 };
 
 /** Which slots a prefix fills, and with what. */
@@ -52,7 +54,7 @@ void node_unfold(const struct trie *trie, const struct fib_node *node, uint32_t 
 
 /** A reference to a new node; 0: no room. */
 uint32_t node_new(struct edit *edit, unsigned depth, unsigned pos, uint32_t fallback,
-		  const uint32_t slots[NODE_SLOTS]);
+		  const uint32_t slots[NODE_SLOTS + 1]);
 /** A copy of the node at `step` (itself, if it is new) that is reached from another depth, with
  * another fallback; 0: no room. key: what the node stands for. */
 uint32_t node_move(struct edit *edit, const struct step *step, struct fib_key key, unsigned depth,
@@ -65,7 +67,7 @@ struct fib_key node_key(const struct trie *trie, const struct step *step, struct
  * or its fallback if it is empty. False: no room.
  * paint: fallbacks of children that are about to change.
  */
-bool node_settle(struct edit *edit, const struct step *step, const uint32_t slots[NODE_SLOTS],
+bool node_settle(struct edit *edit, const struct step *step, const uint32_t slots[NODE_SLOTS + 1],
 		 const struct paint *paint, uint32_t *ref);
 
 void edit_old(struct edit *edit, uint32_t ref);

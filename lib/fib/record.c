@@ -8,8 +8,8 @@
 
 struct branch {
 	uint32_t side[2]; /* prefixes that go on with bit 0, with bit 1 */
-	uint32_t route;   /* the leaf that ends here */
-	uint32_t bit;     /* how many bits all below have in common */
+	uint32_t route;	  /* the leaf that ends here */
+	uint32_t bit;	  /* how many bits all below have in common */
 };
 
 static_assert(sizeof(struct branch) == 16, "one unit of the record heap");

@@ -129,8 +129,9 @@ key_equal(struct fib_key a, struct fib_key b)
 static inline uint32_t
 key_slot(struct fib_key key, unsigned end, uint32_t mask)
 {
-	uint64_t bits = end <= 64 ? key.hi >> (64 - end)
-				  : (key.lo >> (128 - end)) | (end == 128 ? 0 : key.hi << (end - 64));
+	uint64_t bits = end <= 64
+				? key.hi >> (64 - end)
+				: (key.lo >> (128 - end)) | (end == 128 ? 0 : key.hi << (end - 64));
 
 	return (uint32_t)bits & mask;
 }

@@ -41,10 +41,10 @@
 
 /* Where a change takes place. */
 struct place {
-	uint32_t ref;      /* what hangs there */
-	unsigned depth;    /* bytes read above it */
-	unsigned count;    /* nodes passed on the way */
-	uint32_t *top;     /* direct root: the slot the way began at */
+	uint32_t ref;	/* what hangs there */
+	unsigned depth; /* bytes read above it */
+	unsigned count; /* nodes passed on the way */
+	uint32_t *top;	/* direct root: the slot the way began at */
 	struct step steps[STEPS_MAX];
 };
 
@@ -93,21 +93,39 @@ paint_prepare(const struct trie *trie, struct fib_key key, unsigned len, unsigne
 	record_gaps(trie->record, key, len, 8 * pos + 8, 0xff, paint_gap, paint);
 }
 
-/* A child keeps its place; its fallback is set once the change is published. */
-static void
-paint_slots(const struct paint *paint, uint32_t slots[NODE_SLOTS])
-{
-	for (unsigned i = 0; i < NODE_SLOTS; i++)
-		if (paint_has(paint, i) && (slots[i] & FIB_CHILD) == 0)
-			slots[i] = paint->value;
-}
-
 static void
 set_fallback(const struct trie *trie, uint32_t ref, uint32_t value)
 {
 	struct fib_node *node = arena_at(trie->arena, ref);
 
 	__atomic_store_n(&node->fallback, value, __ATOMIC_RELEASE);
+}
+
+/* A child keeps its place. Returns whether there is one. */
+static bool
+paint_slots(const struct paint *paint, uint32_t slots[NODE_SLOTS])
+{
+	uint32_t seen = 0;
+
+	for (unsigned word = 0; word < NODE_SLOTS / 64; word++) {
+		for (uint64_t bits = paint->slots[word]; bits != 0; bits &= bits - 1) {
+			uint32_t *slot = &slots[word * 64 + (unsigned)__builtin_ctzll(bits)];
+
+			seen |= *slot;
+			if ((*slot & FIB_CHILD) == 0)
+				*slot = paint->value;
+		}
+	}
+	return (seen & FIB_CHILD) != 0;
+}
+
+/* Once the change is published, its children get their fallback. */
+static void
+paint_children(const struct trie *trie, const struct paint *paint, const uint32_t slots[NODE_SLOTS])
+{
+	for (unsigned i = 0; i < NODE_SLOTS; i++)
+		if (paint_has(paint, i) && (slots[i] & FIB_CHILD))
+			set_fallback(trie, slots[i], paint->value);
 }
 
 struct direct_paint {
@@ -147,7 +165,7 @@ static int
 publish(struct edit *edit, struct place *place, uint32_t ref)
 {
 	struct trie *trie = edit->trie;
-	uint32_t slots[NODE_SLOTS];
+	uint32_t slots[NODE_SLOTS + 1] = {0};
 
 	while (place->count > 0) {
 		struct step *parent = &place->steps[--place->count];
@@ -216,7 +234,7 @@ static uint32_t
 build_down(struct edit *edit, unsigned depth, unsigned pos, uint32_t fallback,
 	   const struct paint *paint)
 {
-	uint32_t slots[NODE_SLOTS] = {0};
+	uint32_t slots[NODE_SLOTS + 1] = {0};
 	unsigned skip = edit->trie->skip, at = pos;
 
 	if (pos - depth > skip) {
@@ -239,7 +257,7 @@ build_above(struct edit *edit, const struct place *place, unsigned part, unsigne
 	struct trie *trie = edit->trie;
 	struct step step = step_at(trie, place->ref, place->depth);
 	struct fib_key key = node_key(trie, &step, edit->key);
-	uint32_t slots[NODE_SLOTS] = {0};
+	uint32_t slots[NODE_SLOTS + 1] = {0};
 	unsigned slot = key_byte(key, part);
 	uint32_t fallback = 0;
 
@@ -266,22 +284,20 @@ repaint(struct edit *edit, struct place *place, const struct paint *paint)
 {
 	struct trie *trie = edit->trie;
 	struct step step = step_at(trie, place->ref, place->depth);
-	uint32_t before[NODE_SLOTS], after[NODE_SLOTS], ref;
+	uint32_t slots[NODE_SLOTS + 1], ref;
+	bool children;
 	int rc = 0;
 
-	node_unfold(trie, step.node, before);
-	memcpy(after, before, sizeof(after));
-	paint_slots(paint, after);
-	if (!node_settle(edit, &step, after, paint, &ref))
+	node_unfold(trie, step.node, slots);
+	slots[NODE_SLOTS] = 0;
+	children = paint_slots(paint, slots);
+	if (!node_settle(edit, &step, slots, paint, &ref))
 		return edit_undo(edit);
 	if (ref != step.ref)
 		rc = publish(edit, place, ref);
-	if (rc != 0)
-		return rc;
-	for (unsigned i = 0; i < NODE_SLOTS; i++)
-		if (paint_has(paint, i) && (before[i] & FIB_CHILD))
-			set_fallback(trie, before[i], paint->value);
-	return 0;
+	if (rc == 0 && children)
+		paint_children(trie, paint, slots);
+	return rc;
 }
 
 /* --- The public half ------------------------------------------------------- */

@@ -16,18 +16,18 @@
  * arena that have such a root, up to 4,096: a few tables are fast, thousands
  * stay small.
  */
-#define TRIE_DIRECT_UP      64u
-#define TRIE_DIRECT_DOWN    32u
-#define TRIE_DIRECT_CROWD   64u
-#define TRIE_DIRECT_STEPS   3u
+#define TRIE_DIRECT_UP	  64u
+#define TRIE_DIRECT_DOWN  32u
+#define TRIE_DIRECT_CROWD 64u
+#define TRIE_DIRECT_STEPS 3u
 
 struct trie {
 	struct fib_arena *arena;
 	const struct record *record;
-	uint64_t *root; /**< as in struct fib_reader */
+	uint64_t *root;	 /**< as in struct fib_reader */
 	unsigned header; /**< of a node, in bytes */
-	unsigned skip;   /**< bytes a node may skip: 0 for IPv4 */
-	bool private;    /**< no reader knows it yet: nothing waits */
+	unsigned skip;	 /**< bytes a node may skip: 0 for IPv4 */
+	bool private;	 /**< no reader knows it yet: nothing waits */
 };
 
 /**

@@ -8,6 +8,8 @@
  * Lookups are in bursts of 64, at addresses below routes chosen at random.
  * "updates/s" counts a route deleted and added again as two. "MiB" is what the
  * table holds in the end: of an engine of DPDK, what it took from the EAL heap.
+ * Times are those of the processor, not of the clock on the wall, so that they
+ * hold on a machine that does other things too.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,35 +18,15 @@
 
 #include <rte_eal.h>
 #include <rte_errno.h>
-#include <rte_fib.h>
-#include <rte_fib6.h>
-#include <rte_lpm.h>
-#include <rte_lpm6.h>
 #include <rte_malloc.h>
 #include <rte_memory.h>
 
 #include <sys/mman.h>
 
-#include "fib.h"
-#include "lookup.h"
+#include "bench_fib_engines.h"
 
-#define BURST     64u
-#define ADDRESSES (1u << 20)
-#define RUNS      5u
+#define RUNS 5u
 
-struct route {
-	struct ip_prefix prefix;
-	uint32_t value;
-};
-
-/* What is looked up, in the form each engine wants it. */
-struct addresses {
-	uint32_t *ip4; /* host order */
-	uint8_t (*ip6)[16];
-};
-
-static struct rcu *rcu;
-static struct fib_arena *arena;
 static bool quick, lpm_all;
 static const char *only;
 
@@ -99,12 +81,11 @@ random_route4(void)
 static struct ip_prefix
 random_route6(uint32_t count)
 {
-	static const uint16_t blocks[] = {0x2001, 0x2400, 0x2402, 0x2403, 0x2404, 0x2405, 0x2406,
-					  0x2407, 0x2409, 0x240a, 0x240e, 0x2600, 0x2602, 0x2604,
-					  0x2605, 0x2606, 0x2607, 0x2620, 0x2800, 0x2801, 0x2803,
-					  0x2804, 0x2806, 0x2a00, 0x2a01, 0x2a02, 0x2a03, 0x2a04,
-					  0x2a05, 0x2a06, 0x2a07, 0x2a09, 0x2a0a, 0x2a0b, 0x2a0c,
-					  0x2a0d, 0x2a0e, 0x2a0f, 0x2a10, 0x2c0f};
+	static const uint16_t blocks[] = {
+		0x2001, 0x2400, 0x2402, 0x2403, 0x2404, 0x2405, 0x2406, 0x2407, 0x2409, 0x240a,
+		0x240e, 0x2600, 0x2602, 0x2604, 0x2605, 0x2606, 0x2607, 0x2620, 0x2800, 0x2801,
+		0x2803, 0x2804, 0x2806, 0x2a00, 0x2a01, 0x2a02, 0x2a03, 0x2a04, 0x2a05, 0x2a06,
+		0x2a07, 0x2a09, 0x2a0a, 0x2a0b, 0x2a0c, 0x2a0d, 0x2a0e, 0x2a0f, 0x2a10, 0x2c0f};
 	uint32_t allocation = rnd(count / 8 + 1);
 	struct ip_addr a = {.family = AF_INET6};
 	uint16_t block = blocks[allocation * 2654435761u % RTE_DIM(blocks)];
@@ -187,304 +168,6 @@ free_addresses(struct addresses *a)
 	free(a->ip6);
 }
 
-/* --- The engines ----------------------------------------------------------- */
-
-struct engine {
-	const char *name;
-	uint8_t family;
-	uint32_t add_max; /* routes it takes in reasonable time; 0: any */
-	void *(*create)(uint32_t routes);
-	int (*add)(void *table, const struct route *route);
-	int (*del)(void *table, const struct route *route);
-	void (*destroy)(void *table);
-	/* Look all up, burst by burst; returns a sum, so that it isn't optimized away. */
-	uint64_t (*lookup)(void *table, const struct addresses *a);
-};
-
-static void *
-noref4_create(uint32_t routes)
-{
-	(void)routes;
-	return fib4_create(arena, NULL);
-}
-
-static int
-noref4_add(void *table, const struct route *r)
-{
-	return fib4_set(table, &r->prefix, r->value, 0);
-}
-
-static int
-noref4_del(void *table, const struct route *r)
-{
-	return fib4_unset(table, &r->prefix);
-}
-
-static void
-noref4_destroy(void *table)
-{
-	fib4_destroy(table);
-	rcu_synchronize(rcu);
-}
-
-static uint64_t
-noref4_lookup(void *table, const struct addresses *a)
-{
-	const struct fib4 *fibs[BURST];
-	uint32_t values[BURST];
-	uint64_t sum = 0;
-
-	for (unsigned i = 0; i < BURST; i++)
-		fibs[i] = table;
-	for (unsigned i = 0; i < ADDRESSES; i += BURST) {
-		fib4_lookup_burst(fibs, &a->ip4[i], values, BURST);
-		sum += values[0] + values[BURST - 1];
-	}
-	return sum;
-}
-
-static void *
-noref6_create(uint32_t routes)
-{
-	(void)routes;
-	return fib6_create(arena, NULL);
-}
-
-static int
-noref6_add(void *table, const struct route *r)
-{
-	return fib6_set(table, &r->prefix, r->value, 0, 0);
-}
-
-static int
-noref6_del(void *table, const struct route *r)
-{
-	return fib6_unset(table, &r->prefix);
-}
-
-static void
-noref6_destroy(void *table)
-{
-	fib6_destroy(table);
-	rcu_synchronize(rcu);
-}
-
-static uint64_t
-noref6_lookup(void *table, const struct addresses *a)
-{
-	const struct fib6 *fibs[BURST];
-	const uint8_t *addrs[BURST];
-	uint32_t values[BURST];
-	uint64_t sum = 0;
-
-	for (unsigned i = 0; i < BURST; i++)
-		fibs[i] = table;
-	for (unsigned i = 0; i < ADDRESSES; i += BURST) {
-		for (unsigned k = 0; k < BURST; k++)
-			addrs[k] = a->ip6[i + k];
-		fib6_lookup_burst(fibs, addrs, values, BURST);
-		sum += values[0] + values[BURST - 1];
-	}
-	return sum;
-}
-
-static void *
-lpm4_create(uint32_t routes)
-{
-	struct rte_lpm_config config = {.max_rules = routes + 1, .number_tbl8s = routes / 16 + 256};
-
-	return rte_lpm_create("bench", SOCKET_ID_ANY, &config);
-}
-
-static int
-lpm4_add(void *table, const struct route *r)
-{
-	return rte_lpm_add(table, ip4_host(&r->prefix.addr), r->prefix.len, r->value);
-}
-
-static int
-lpm4_del(void *table, const struct route *r)
-{
-	return rte_lpm_delete(table, ip4_host(&r->prefix.addr), r->prefix.len);
-}
-
-static void
-lpm4_destroy(void *table)
-{
-	rte_lpm_free(table);
-}
-
-static uint64_t
-lpm4_lookup(void *table, const struct addresses *a)
-{
-	uint32_t values[BURST];
-	uint64_t sum = 0;
-
-	for (unsigned i = 0; i < ADDRESSES; i += BURST) {
-		rte_lpm_lookup_bulk(table, &a->ip4[i], values, BURST);
-		sum += (values[0] & 0xffffff) + (values[BURST - 1] & 0xffffff);
-	}
-	return sum;
-}
-
-static void *
-dir24_create(uint32_t routes, enum rte_fib_lookup_type type)
-{
-	struct rte_fib_conf config = {
-		.type = RTE_FIB_DIR24_8,
-		.max_routes = (int)routes + 1,
-		.dir24_8 = {.nh_sz = RTE_FIB_DIR24_8_4B, .num_tbl8 = routes / 16 + 256},
-	};
-	struct rte_fib *fib = rte_fib_create("bench", SOCKET_ID_ANY, &config);
-
-	if (fib != NULL && rte_fib_select_lookup(fib, type) != 0) {
-		rte_fib_free(fib);
-		return NULL;
-	}
-	return fib;
-}
-
-static void *
-dir24_create_scalar(uint32_t routes)
-{
-	return dir24_create(routes, RTE_FIB_LOOKUP_DIR24_8_SCALAR_MACRO);
-}
-
-static void *
-dir24_create_avx512(uint32_t routes)
-{
-	return dir24_create(routes, RTE_FIB_LOOKUP_DIR24_8_VECTOR_AVX512);
-}
-
-static int
-dir24_add(void *table, const struct route *r)
-{
-	return rte_fib_add(table, ip4_host(&r->prefix.addr), r->prefix.len, r->value);
-}
-
-static int
-dir24_del(void *table, const struct route *r)
-{
-	return rte_fib_delete(table, ip4_host(&r->prefix.addr), r->prefix.len);
-}
-
-static void
-dir24_destroy(void *table)
-{
-	rte_fib_free(table);
-}
-
-static uint64_t
-dir24_lookup(void *table, const struct addresses *a)
-{
-	uint64_t values[BURST];
-	uint64_t sum = 0;
-
-	for (unsigned i = 0; i < ADDRESSES; i += BURST) {
-		rte_fib_lookup_bulk(table, &a->ip4[i], values, BURST);
-		sum += values[0] + values[BURST - 1];
-	}
-	return sum;
-}
-
-static void *
-lpm6_create(uint32_t routes)
-{
-	struct rte_lpm6_config config = {.max_rules = routes + 1,
-					 .number_tbl8s = routes > 100000 ? 200000 : 65536};
-
-	return rte_lpm6_create("bench", SOCKET_ID_ANY, &config);
-}
-
-static int
-lpm6_add(void *table, const struct route *r)
-{
-	return rte_lpm6_add(table, r->prefix.addr.bytes, r->prefix.len, r->value);
-}
-
-static int
-lpm6_del(void *table, const struct route *r)
-{
-	return rte_lpm6_delete(table, r->prefix.addr.bytes, r->prefix.len);
-}
-
-static void
-lpm6_destroy(void *table)
-{
-	rte_lpm6_free(table);
-}
-
-static uint64_t
-lpm6_lookup(void *table, const struct addresses *a)
-{
-	int32_t values[BURST];
-	uint64_t sum = 0;
-
-	for (unsigned i = 0; i < ADDRESSES; i += BURST) {
-		rte_lpm6_lookup_bulk_func(table, &a->ip6[i], values, BURST);
-		sum += (uint32_t)values[0] + (uint32_t)values[BURST - 1];
-	}
-	return sum;
-}
-
-static void *
-trie6_create(uint32_t routes)
-{
-	struct rte_fib6_conf config = {
-		.type = RTE_FIB6_TRIE,
-		.max_routes = (int)routes + 1,
-		.trie = {.nh_sz = RTE_FIB6_TRIE_4B, .num_tbl8 = routes > 100000 ? 200000 : 65536},
-	};
-
-	return rte_fib6_create("bench", SOCKET_ID_ANY, &config);
-}
-
-static int
-trie6_add(void *table, const struct route *r)
-{
-	return rte_fib6_add(table, r->prefix.addr.bytes, r->prefix.len, r->value);
-}
-
-static int
-trie6_del(void *table, const struct route *r)
-{
-	return rte_fib6_delete(table, r->prefix.addr.bytes, r->prefix.len);
-}
-
-static void
-trie6_destroy(void *table)
-{
-	rte_fib6_free(table);
-}
-
-static uint64_t
-trie6_lookup(void *table, const struct addresses *a)
-{
-	uint64_t values[BURST];
-	uint64_t sum = 0;
-
-	for (unsigned i = 0; i < ADDRESSES; i += BURST) {
-		rte_fib6_lookup_bulk(table, &a->ip6[i], values, BURST);
-		sum += values[0] + values[BURST - 1];
-	}
-	return sum;
-}
-
-static const struct engine engines[] = {
-	{"noref fib4", AF_INET, 0, noref4_create, noref4_add, noref4_del, noref4_destroy,
-	 noref4_lookup},
-	{"rte_fib", AF_INET, 0, dir24_create_scalar, dir24_add, dir24_del, dir24_destroy,
-	 dir24_lookup},
-	{"rte_fib avx512", AF_INET, 0, dir24_create_avx512, dir24_add, dir24_del, dir24_destroy,
-	 dir24_lookup},
-	/* Adding moves rules about: a million take a minute. */
-	{"rte_lpm", AF_INET, 100000, lpm4_create, lpm4_add, lpm4_del, lpm4_destroy, lpm4_lookup},
-	{"noref fib6", AF_INET6, 0, noref6_create, noref6_add, noref6_del, noref6_destroy,
-	 noref6_lookup},
-	{"rte_fib6", AF_INET6, 0, trie6_create, trie6_add, trie6_del, trie6_destroy, trie6_lookup},
-	{"rte_lpm6", AF_INET6, 0, lpm6_create, lpm6_add, lpm6_del, lpm6_destroy, lpm6_lookup},
-};
-
 /* --- Measuring ------------------------------------------------------------- */
 
 static double
@@ -545,7 +228,8 @@ measure(const struct engine *engine, const char *what, const struct route *route
 	if (only != NULL && strstr(engine->name, only) == NULL)
 		return;
 	if (engine->add_max != 0 && count > engine->add_max && !lpm_all) {
-		printf("%-16s %-22s (left out: adding is quadratic; --lpm-all)\n", engine->name, what);
+		printf("%-16s %-22s (left out: adding is quadratic; --lpm-all)\n", engine->name,
+		       what);
 		return;
 	}
 	table = engine->create(count);
@@ -568,8 +252,8 @@ measure(const struct engine *engine, const char *what, const struct route *route
 	}
 	update = seconds() - start;
 	printf("%-16s %-22s %7.2f %9.1f %9.3f %11.0f %9.2f %10" PRIu64 "%s\n", engine->name, what,
-	       lookup, 1e3 / lookup, build, 2.0 * updates / update, (double)held / (1 << 20),
-	       sum, failed != 0 ? "  (routes refused)" : "");
+	       lookup, 1e3 / lookup, build, 2.0 * updates / update, (double)held / (1 << 20), sum,
+	       failed != 0 ? "  (routes refused)" : "");
 	fflush(stdout);
 	engine->destroy(table);
 }

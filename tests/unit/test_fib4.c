@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* IPv4 route tables against a linear search: lookup, record, updates under readers, memory. */
 #define TABLE_FAMILY AF_INET
-#include "test_fib_oracle.h"
+#include "test_fib_common.h"
 
 static void *
 table_create(struct fib_arena *arena)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* IPv6 route tables against a linear search: lookup, record, SIDs in front, updates under readers. */
+/* IPv6 route tables against a linear search: lookup, record, SIDs in front, updates under readers.
+ */
 #define TABLE_FAMILY AF_INET6
-#include "test_fib_oracle.h"
+#include "test_fib_common.h"
 
 static void *
 table_create(struct fib_arena *arena)

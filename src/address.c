@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "loop.h"
 #include "neighbour.h"
 #include "net_nexthop.h"
 #include "route.h"
@@ -239,6 +240,9 @@ address_add(struct iface_control *c, const struct iface_address *address, struct
 		detach(c, v, address);
 		return rc;
 	}
+	/* Whoever was thought to have it: it is ours now. */
+	if (neigh_find(neighbours, c->id, &address->addr) != NULL)
+		neigh_delete(neighbours, c->id, &address->addr, loop_now_ms(), NULL);
 	networks_changed(c);
 	return 0;
 }

@@ -102,6 +102,7 @@ route_set(struct call *call)
 {
 	bool replace = !call_head_is(call, 2, "add");
 	struct route_line line;
+	uint16_t idx;
 	struct vrf *v;
 	int rc = route_line_parse(call, &line);
 
@@ -110,12 +111,13 @@ route_set(struct call *call)
 	v = line_table(&line, true, call->err);
 	if (v == NULL)
 		return -ENOENT;
+	idx = v->idx;
 	if (line.seg6local)
 		rc = set_sid(&line, v, replace, call->err);
 	else
 		rc = set_static(&line, v, replace, call->err);
 	if (rc < 0)
-		vrf_drop_if_unused(v);
+		vrf_drop_if_unused(idx);
 	return rc;
 }
 
@@ -153,6 +155,7 @@ route_del(struct call *call)
 	struct route_line line;
 	struct route route;
 	struct vrf *v;
+	uint16_t idx;
 	int rc = route_line_parse(call, &line);
 
 	if (rc < 0)
@@ -171,10 +174,11 @@ route_del(struct call *call)
 			       text);
 	if (!is_meant(claim, &line))
 		return err_set(call->err, ENOENT, "route %s is there, but not as described", text);
+	idx = v->idx;
 	rc = route_unclaim(v, &line.request.prefix, claim->kind);
 	if (rc < 0)
 		return err_set(call->err, -rc, "route %s: no memory to change the table", text);
-	vrf_drop_if_unused(v);
+	vrf_drop_if_unused(idx);
 	return 0;
 }
 
@@ -183,7 +187,7 @@ route_del(struct call *call)
 #define FLUSH_STEP 20000
 
 struct flush {
-	struct word_table table;
+	uint16_t only; /* the table, unless all_tables */
 	bool all_tables, has_prefix, within, sids;
 	struct ip_prefix prefix;
 	struct iface_control *dev;
@@ -247,18 +251,25 @@ flush_more(struct call *call)
 	struct vrf *v;
 
 	while ((v = f->started ? vrf_at((unsigned)f->vrf) : vrf_next(f->vrf)) != NULL) {
-		bool wanted = f->all_tables || v->idx == (f->table.v != NULL ? f->table.v->idx : 0);
+		bool more = false;
 
 		f->vrf = v->idx;
-		while (wanted && f->family_at < 2) {
+		/* A table can go with its last SID: not while it is being walked. */
+		v->users++;
+		while (!more && f->family_at < 2) {
 			uint8_t family = f->families[f->family_at];
 
-			if (family != 0 && flush_step(f, v, family))
-				return CALL_MORE;
-			f->family_at++;
+			more = family != 0 && flush_step(f, v, family);
+			if (!more)
+				f->family_at++;
 		}
+		v->users--;
+		if (more)
+			return CALL_MORE;
 		f->family_at = 0;
-		vrf_drop_if_unused(v);
+		vrf_drop_if_unused(v->idx);
+		if (!f->all_tables)
+			break;
 	}
 	return 0;
 }
@@ -266,6 +277,7 @@ flush_more(struct call *call)
 static int
 flush_word(struct call *call, struct flush *f)
 {
+	struct word_table table = {0};
 	const char *word;
 	int rc;
 
@@ -290,13 +302,14 @@ flush_word(struct call *call, struct flush *f)
 		f->all_tables = true;
 		return 0;
 	}
-	rc = words_table(call, &f->table);
+	rc = words_table(call, &table);
 	if (rc < 0)
 		return rc;
 	if (rc > 0) {
-		if (f->table.v == NULL)
+		if (table.v == NULL)
 			return err_set(call->err, ENOENT, "table %u does not exist",
-				       f->table.number);
+				       table.number);
+		f->only = table.v->idx;
 		return 0;
 	}
 	f->within = call_accept(call, "root", 4);
@@ -332,7 +345,7 @@ route_flush(struct call *call)
 	f->sids = family == AF_INET6;
 	f->families[0] = family == AF_INET6 ? 0 : AF_INET;
 	f->families[1] = family == AF_INET ? 0 : AF_INET6;
-	f->vrf = -1;
+	f->vrf = f->all_tables ? -1 : f->only - 1;
 	call->more = flush_more;
 	return flush_more(call);
 }

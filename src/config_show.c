@@ -30,10 +30,12 @@ struct config_show {
 	enum phase phase;
 	unsigned iface;   /* seen last in this phase */
 	int vrf;          /* seen last, or being walked */
+	bool bare;        /* VRFs are done, bare tables follow */
 	bool inside;      /* `last` is a prefix of this table and family */
 	uint8_t family;
 	struct ip_prefix last;
 	struct out *line; /* the line in the making, as text */
+	uint8_t made[VRF_MAX / 8]; /* tables that a line shown so far would make, a bit each */
 };
 
 static void
@@ -159,47 +161,70 @@ show_table_words(struct out *line, const struct vrf *v)
 		out_text(line, " table %u", v->table);
 }
 
-/* "via A", and "dev P" where the address alone would not lead there. */
+/* One way of a route as it is written. */
+struct way {
+	const struct neighbour *nb; /* NULL: straight to the interface */
+	struct iface_control *c;
+	bool dev;                   /* the address alone would not lead there */
+	bool onlink;
+};
+
+static struct way
+way_of(const struct vrf *v, uint32_t nexthop, bool onlink)
+{
+	struct way way = {
+		.nb = net_nexthop_owner(nexthop, OWNER_NEIGHBOUR),
+		.c = iface_get(nexthop_iface(nexthop)),
+	};
+
+	way.onlink = onlink && way.nb != NULL && way.nb->onlink;
+	way.dev = way.nb == NULL || way.onlink ||
+		  neighbour_gateway_iface(v, &way.nb->n->addr) != way.c;
+	return way;
+}
+
 static void
 show_way(struct out *line, const struct vrf *v, uint32_t nexthop, bool onlink)
 {
-	const struct neighbour *nb = net_nexthop_owner(nexthop, OWNER_NEIGHBOUR);
-	const struct iface_control *c = iface_get(nexthop_iface(nexthop));
+	struct way way = way_of(v, nexthop, onlink);
 	char text[IP_ADDR_TEXT];
 
-	if (nb != NULL)
-		out_text(line, " via %s", ip_addr_format(&nb->n->addr, text));
-	onlink = onlink && nb != NULL && nb->onlink;
-	if (nb == NULL || onlink || neighbour_gateway_iface(v, &nb->n->addr) != c)
-		out_text(line, " dev %s", c->name);
-	if (onlink)
+	if (way.nb != NULL)
+		out_text(line, " via %s", ip_addr_format(&way.nb->n->addr, text));
+	if (way.dev)
+		out_text(line, " dev %s", way.c->name);
+	if (way.onlink)
 		out_text(line, " onlink");
 }
 
+/* A line that could not be carried out now becomes a comment that says why. */
 static bool
-way_is_dead(uint32_t nexthop)
+show_obstacle(struct out *line, const struct vrf *v, uint32_t nexthop, bool onlink)
 {
-	const struct neighbour *nb = net_nexthop_owner(nexthop, OWNER_NEIGHBOUR);
+	struct way way = way_of(v, nexthop, onlink);
+	struct iface_control *dev = way.dev ? way.c : NULL;
+	struct err err;
 
-	return nb != NULL && nb->detached;
+	if (way.nb == NULL ||
+	    neighbour_gateway_check(v, &way.nb->n->addr, &dev, way.onlink, &err) == 0)
+		return false;
+	out_text(line, "# %s: ", err.text);
+	return true;
 }
 
-/* A line that could not be carried out now is kept as a comment. */
 static bool
-is_dead(uint32_t nexthop)
+show_obstacles(struct out *line, const struct vrf *v, const struct route_claim *claim)
 {
-	const struct group *g = net_nexthop_owner(nexthop, OWNER_GROUP);
+	const struct group *g = net_nexthop_owner(claim->nexthop, OWNER_GROUP);
 
 	if (g == NULL)
-		return way_is_dead(nexthop);
+		return show_obstacle(line, v, claim->nexthop, claim->onlink);
 	for (unsigned i = 0; i < g->count; i++) {
-		if (way_is_dead(g->members[i].nexthop))
+		if (show_obstacle(line, v, g->members[i].nexthop, claim->onlink))
 			return true;
 	}
 	return false;
 }
-
-#define DEAD_COMMENT "# next hop on no connected network: "
 
 static const char *
 type_words(uint32_t nexthop)
@@ -221,8 +246,10 @@ show_route_line(struct call *call, struct config_show *s, const struct vrf *v,
 	char text[IP_PREFIX_TEXT], number[4];
 
 	ip_prefix_format(prefix, text);
-	out_text(s->line, "%sip %sroute add %s%s", is_dead(claim->nexthop) ? DEAD_COMMENT : "",
-		 default6 ? "-6 " : "", type, prefix->len == 0 ? "default" : text);
+	if (!show_obstacles(s->line, v, claim))
+		s->made[v->idx / 8] |= (uint8_t)(1u << v->idx % 8);
+	out_text(s->line, "ip %sroute add %s%s", default6 ? "-6 " : "", type,
+		 prefix->len == 0 ? "default" : text);
 	if (g == NULL && type[0] == '\0')
 		show_way(s->line, v, claim->nexthop, claim->onlink);
 	show_table_words(s->line, v);
@@ -235,6 +262,25 @@ show_route_line(struct call *call, struct config_show *s, const struct vrf *v,
 			out_text(s->line, " weight %u", g->members[i].weight);
 	}
 	end_line(call, s);
+}
+
+/* Tables in the order in which the lines make them: VRF devices, then bare ones. */
+static struct vrf *
+next_table(struct config_show *s)
+{
+	struct vrf *v;
+
+	for (;;) {
+		while ((v = vrf_next(s->vrf)) != NULL) {
+			s->vrf = v->idx;
+			if ((v->idx != VRF_MAIN && !v->device) == s->bare)
+				return v;
+		}
+		if (s->bare)
+			return NULL;
+		s->bare = true;
+		s->vrf = -1;
+	}
 }
 
 /* The next prefix of the table, IPv4 first; false at its end. */
@@ -256,13 +302,12 @@ next_route(struct config_show *s, const struct vrf *v, struct route *route)
 static bool
 show_routes(struct call *call, struct config_show *s)
 {
-	struct vrf *v = s->inside ? vrf_at((unsigned)s->vrf) : vrf_next(s->vrf);
+	struct vrf *v = s->inside ? vrf_at((unsigned)s->vrf) : next_table(s);
 	struct route route;
 
-	for (; v != NULL; v = vrf_next(s->vrf)) {
+	for (; v != NULL; v = next_table(s)) {
 		if (!s->inside)
 			s->family = AF_INET;
-		s->vrf = v->idx;
 		while (v->statics != 0 && next_route(s, v, &route)) {
 			const struct route_claim *claim = route_claim_of(&route, ROUTE_STATIC);
 
@@ -280,12 +325,16 @@ static void
 show_sid_line(struct call *call, struct config_show *s, const struct vrf *v, const struct sid *sid)
 {
 	const struct vrf *table = sid->config.has_table ? vrf_at(sid->config.table) : NULL;
+	struct iface_control *oif = iface_get(sid->config.oif);
 	char text[IP_PREFIX_TEXT], number[4];
+	struct err err;
 
-	if (sid->config.nh.family != 0 && (sid->adjacency == 0 || way_is_dead(sid->adjacency)))
-		out_text(s->line, DEAD_COMMENT);
-	else if (table != NULL && table->idx != VRF_MAIN && !table->device && table->statics == 0)
-		out_text(s->line, "# its table has no routes: ");
+	if (sid->config.nh.family != 0 &&
+	    neighbour_gateway_check(v, &sid->config.nh, &oif, false, &err) < 0)
+		out_text(s->line, "# %s: ", err.text);
+	else if (table != NULL && table->idx != VRF_MAIN && !table->device &&
+		 (s->made[table->idx / 8] >> table->idx % 8 & 1) == 0)
+		out_text(s->line, "# no route makes its table: ");
 	out_text(s->line, "ip -6 route add %s ", ip_prefix_format(&sid->config.prefix, text));
 	sid_words_show(s->line, sid);
 	if (sid->config.dev[0] != '\0')
@@ -299,12 +348,11 @@ show_sid_line(struct call *call, struct config_show *s, const struct vrf *v, con
 static bool
 show_sids(struct call *call, struct config_show *s)
 {
-	struct vrf *v = s->inside ? vrf_at((unsigned)s->vrf) : vrf_next(s->vrf);
+	struct vrf *v = s->inside ? vrf_at((unsigned)s->vrf) : next_table(s);
 
-	for (; v != NULL; v = vrf_next(s->vrf)) {
+	for (; v != NULL; v = next_table(s)) {
 		const struct sid *sid;
 
-		s->vrf = v->idx;
 		while ((sid = sid_next(v, s->inside ? &s->last : NULL)) != NULL) {
 			s->last = sid->config.prefix;
 			s->inside = true;
@@ -398,6 +446,7 @@ show_more(struct call *call)
 		s->phase++;
 		s->iface = 0;
 		s->vrf = -1;
+		s->bare = false;
 		s->inside = false;
 	}
 	out_json_end(call->out);

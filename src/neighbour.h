@@ -36,8 +36,11 @@ void neighbour_fini(void);
  * is believed. 0 with err ("next hop 10.0.9.1 is on no connected network").
  * The caller holds the next hop.
  */
-uint32_t neighbour_gateway(struct vrf *from, const struct ip_addr *gateway,
+uint32_t neighbour_gateway(const struct vrf *from, const struct ip_addr *gateway,
 			   struct iface_control *dev, bool onlink, struct err *err);
+/** Would neighbour_gateway() find one? *dev becomes the interface. 0 or a negative errno. */
+int neighbour_gateway_check(const struct vrf *from, const struct ip_addr *gateway,
+			    struct iface_control **dev, bool onlink, struct err *err);
 
 /** The interface a gateway is found on when none is named; NULL: none. */
 struct iface_control *neighbour_gateway_iface(const struct vrf *from,

@@ -101,7 +101,7 @@ neighbour_gateway_iface(const struct vrf *from, const struct ip_addr *gateway)
 }
 
 static int
-find_iface(struct vrf *from, const struct ip_addr *gateway, bool onlink,
+find_iface(const struct vrf *from, const struct ip_addr *gateway, bool onlink,
 	   struct iface_control **dev, struct err *err)
 {
 	char text[IP_ADDR_TEXT], table[VRF_TEXT];
@@ -127,8 +127,19 @@ find_iface(struct vrf *from, const struct ip_addr *gateway, bool onlink,
 		       from->device ? table : "");
 }
 
+int
+neighbour_gateway_check(const struct vrf *from, const struct ip_addr *gateway,
+			struct iface_control **dev, bool onlink, struct err *err)
+{
+	int rc = check_address(gateway, *dev, err);
+
+	if (rc == 0)
+		rc = find_iface(from, gateway, onlink, dev, err);
+	return rc == 0 ? check_not_ours(*dev, gateway, err) : rc;
+}
+
 uint32_t
-neighbour_gateway(struct vrf *from, const struct ip_addr *gateway, struct iface_control *dev,
+neighbour_gateway(const struct vrf *from, const struct ip_addr *gateway, struct iface_control *dev,
 		  bool onlink, struct err *err)
 {
 	const struct iface_control *named = dev;
@@ -140,9 +151,7 @@ neighbour_gateway(struct vrf *from, const struct ip_addr *gateway, struct iface_
 		net_nexthop_hold(cached.nexthop);
 		return cached.nexthop;
 	}
-	if (check_address(gateway, dev, err) < 0 ||
-	    find_iface(from, gateway, onlink, &dev, err) < 0 ||
-	    check_not_ours(dev, gateway, err) < 0)
+	if (neighbour_gateway_check(from, gateway, &dev, onlink, err) < 0)
 		return 0;
 	n = neigh_get(neighbours, dev->id, gateway, loop_now_ms(), err);
 	if (n == NULL)

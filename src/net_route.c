@@ -173,6 +173,6 @@ routes_forget_iface(const struct iface_control *c)
 			continue;
 		forget_in(v, AF_INET, c->id);
 		forget_in(v, AF_INET6, c->id);
-		vrf_drop_if_unused(v);
+		vrf_drop_if_unused(v->idx);
 	}
 }

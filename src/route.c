@@ -373,8 +373,9 @@ route_unclaim(struct vrf *v, const struct ip_prefix *prefix, enum route_kind kin
 	if (rc < 0)
 		return rc;
 	account(v, kind, old, -1);
-	release(kind, old);
 	if (kind != ROUTE_NEIGHBOUR)
 		neighbours_route_changed(v, prefix);
+	/* Last, because a SID may have been what kept the table, or the caller's prefix. */
+	release(kind, old);
 	return 0;
 }

@@ -65,7 +65,8 @@ int route_claim(struct vrf *v, const struct ip_prefix *prefix, const struct rout
 /** The same, but -EEXIST ("route 10.1.0.0/16 exists") where `ip route` has put a route or SID. */
 int route_claim_new(struct vrf *v, const struct ip_prefix *prefix,
 		    const struct route_claim *claim, struct err *err);
-/** Give the claim of this kind up. 0, -ENOENT, or -ENOMEM (nothing changed). */
+/** Give the claim of this kind up. 0, -ENOENT, or -ENOMEM (nothing changed). A bare table that
+ * only this SID looked up in is gone afterwards, even if it is v. */
 int route_unclaim(struct vrf *v, const struct ip_prefix *prefix, enum route_kind kind);
 
 /** The prefix itself. False: nobody claims it. */

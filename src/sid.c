@@ -115,7 +115,7 @@ sid_free(struct sid *sid)
 		net_nexthop_release(sid->adjacency);
 	if (table != NULL) {
 		table->users--;
-		vrf_drop_if_unused(table);
+		vrf_drop_if_unused(table->idx);
 	}
 	free(sid);
 }

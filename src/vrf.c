@@ -287,9 +287,11 @@ vrf_device_del(struct vrf *v)
 }
 
 void
-vrf_drop_if_unused(struct vrf *v)
+vrf_drop_if_unused(uint16_t idx)
 {
-	if (v->idx == VRF_MAIN || v->device || v->statics != 0 || v->sids != 0 || v->users != 0)
+	struct vrf *v = vrf_at(idx);
+
+	if (v == NULL || idx == VRF_MAIN || v->device || v->statics != 0 || v->sids != 0 || v->users != 0)
 		return;
 	vrf_device_del(v);
 }

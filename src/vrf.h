@@ -70,8 +70,8 @@ struct vrf *vrf_get_table(uint32_t table, struct err *err);
 struct vrf *vrf_device_add(const char *name, uint32_t table, struct err *err);
 /** The device goes and its table with it; interfaces and SIDs must have left. */
 void vrf_device_del(struct vrf *v);
-/** Free the table if it is bare and empty. */
-void vrf_drop_if_unused(struct vrf *v);
+/** Free the table with this index if it is there, bare and empty. */
+void vrf_drop_if_unused(uint16_t idx);
 
 /** "main", "vrf red" or "table 100", for sentences; returns buf. */
 #define VRF_TEXT (IFACE_NAME_LEN + 8)

@@ -91,9 +91,11 @@ class Space:
 
 
 class Bench(harness.Router):
-    """A running noref with so many 82599s. specs: the model's description of each, instead."""
+    """A running noref with so many 82599s. specs: the model's description of each, instead;
+    command: makes the command line of another program from the Space."""
 
-    def __init__(self, config="", nics=2, args=(), lcores=("-l", "0,1"), memory=256, specs=None):
+    def __init__(self, config="", nics=2, args=(), lcores=("-l", "0,1"), memory=256, specs=None,
+                 command=None, stdin=subprocess.DEVNULL):
         self.space = Space(config, specs or ["id=10fb"] * nics, [], lcores, memory)
         self.path = self.space.folder / "ctl" / "noref.sock"
         self.path.parent.mkdir(mode=0o700)
@@ -103,9 +105,9 @@ class Bench(harness.Router):
         self.client = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.client.bind(str(self.space.folder / "client"))
         self.client.settimeout(harness.TIMEOUT)
-        self.process = subprocess.Popen(self.space.command,
+        self.process = subprocess.Popen(command(self.space) if command else self.space.command,
                                         env={**harness.environment(), **self.space.env},
-                                        stdin=subprocess.DEVNULL, stdout=self.out, stderr=self.err)
+                                        stdin=stdin, stdout=self.out, stderr=self.err)
 
     def close(self):
         self.client.close()

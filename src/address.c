@@ -22,7 +22,8 @@ other_holder(const struct iface_control *c, const struct vrf *v, const struct ip
 {
 	struct iface_control *other;
 
-	IFACE_FOREACH(other) {
+	IFACE_FOREACH(other)
+	{
 		if (other == c || other->vrf != v->idx)
 			continue;
 		for (unsigned i = 0; i < other->address_count; i++) {
@@ -78,8 +79,7 @@ network_detach(struct iface_control *c, struct vrf *v, const struct ip_prefix *n
 }
 
 static int
-network_attach(struct iface_control *c, struct vrf *v, const struct ip_prefix *net,
-	       struct err *err)
+network_attach(struct iface_control *c, struct vrf *v, const struct ip_prefix *net, struct err *err)
 {
 	struct ip_prefix broadcast;
 	bool first;
@@ -268,8 +268,7 @@ address_del(struct iface_control *c, const struct ip_addr *addr, unsigned len, s
 			       len);
 	gone = c->addresses[i];
 	c->address_count--;
-	memmove(&c->addresses[i], &c->addresses[i + 1],
-		(c->address_count - i) * sizeof(gone));
+	memmove(&c->addresses[i], &c->addresses[i + 1], (c->address_count - i) * sizeof(gone));
 	rc = iface_publish(c, err);
 	if (rc < 0) {
 		memmove(&c->addresses[i + 1], &c->addresses[i],

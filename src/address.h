@@ -15,8 +15,7 @@
 /** 0 or a negative errno with err, nothing changed. */
 int address_add(struct iface_control *c, const struct iface_address *address, struct err *err);
 /** len above 128: whatever its length. */
-int address_del(struct iface_control *c, const struct ip_addr *addr, unsigned len,
-		struct err *err);
+int address_del(struct iface_control *c, const struct ip_addr *addr, unsigned len, struct err *err);
 
 /** Make or give up the routes of all addresses of the interface in this table.
  * 0, or a negative errno with nothing changed. */

@@ -34,8 +34,7 @@ parse_type(struct call *call, struct link_add *add)
 	add->type = word;
 	vlan = strcmp(word, "vlan") == 0;
 	if (!vlan && strcmp(word, "vrf") != 0)
-		return err_set(call->err, EOPNOTSUPP, "type '%.20s': there are vrf and vlan",
-			       word);
+		return err_set(call->err, EOPNOTSUPP, "type '%.20s': there are vrf and vlan", word);
 	while (call_peek(call) != NULL) {
 		if (!vlan && call_accept(call, "table", 1)) {
 			word = call_value(call, "table", "a number");
@@ -89,8 +88,10 @@ link_add(struct call *call)
 	if (add.name == NULL)
 		return err_set(call->err, EINVAL, "a name is missing");
 	if (add.type == NULL)
-		return err_set(call->err, EINVAL, "%.40s: its type is missing: type vrf table N, "
-			       "or type vlan id N", add.name);
+		return err_set(call->err, EINVAL,
+			       "%.40s: its type is missing: type vrf table N, "
+			       "or type vlan id N",
+			       add.name);
 	if (strcmp(add.type, "vrf") == 0) {
 		if (!add.has_number)
 			return err_set(call->err, EINVAL, "%.40s: table N is missing", add.name);
@@ -116,7 +117,8 @@ vrf_delete(struct vrf *v, struct err *err)
 	if (v->idx == VRF_MAIN)
 		return err_set(err, EINVAL, "the main table cannot be deleted");
 	/* Traffic of a SID must not end in another table, so the SID goes first, by hand. */
-	VRF_FOREACH(other) {
+	VRF_FOREACH(other)
+	{
 		for (sid = sid_next(other, NULL); sid != NULL;
 		     sid = sid_next(other, &sid->config.prefix)) {
 			if (sid->config.has_table && sid->config.table == v->idx && other != v)
@@ -125,7 +127,8 @@ vrf_delete(struct vrf *v, struct err *err)
 					       ip_prefix_format(&sid->config.prefix, text));
 		}
 	}
-	IFACE_FOREACH(c) {
+	IFACE_FOREACH(c)
+	{
 		if (c->vrf == v->idx) {
 			int rc = iface_set_vrf(c, VRF_MAIN, err);
 
@@ -384,7 +387,8 @@ for_ports(struct call *call, int (*fn)(struct port *port, bool on, struct err *e
 		port = port_find(word, call->err);
 		return port != NULL ? fn(port, on, call->err) : -ENODEV;
 	}
-	PORT_FOREACH(port) {
+	PORT_FOREACH(port)
+	{
 		if (rc == 0)
 			rc = fn(port, on, call->err);
 	}

@@ -26,8 +26,8 @@ parse_nud(struct call *call)
 	if (word == NULL)
 		return -EINVAL;
 	if (strcmp(word, "permanent") != 0)
-		return err_set(call->err, EOPNOTSUPP,
-			       "nud %.20s: what is typed here is permanent", word);
+		return err_set(call->err, EOPNOTSUPP, "nud %.20s: what is typed here is permanent",
+			       word);
 	return 0;
 }
 
@@ -123,7 +123,8 @@ neigh_flush(struct call *call)
 		return rc;
 	if (r.c == NULL && r.addr.family == 0 && !r.all)
 		return err_set(call->err, EINVAL, "flush what? an address, dev DEV, or all");
-	IFACE_FOREACH(c) {
+	IFACE_FOREACH(c)
+	{
 		if (r.c != NULL && c != r.c)
 			continue;
 		if (r.addr.family == 0)

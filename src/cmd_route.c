@@ -46,14 +46,15 @@ set_sid(struct route_line *line, struct vrf *v, bool replace, struct err *err)
 	config->proto = line->request.proto;
 	config->dev_iface = line->dev != NULL ? line->dev->id : 0;
 	snprintf(config->dev, sizeof(config->dev), "%s",
-		 line->dev != NULL       ? line->dev->name
+		 line->dev != NULL	  ? line->dev->name
 		 : line->dev_name != NULL ? line->dev_name
 					  : "");
 	rc = sid_words_check(&line->sid, line->dev, err);
 	return rc == 0 ? sid_set(config, replace, err) : rc;
 }
 
-/* Packets of the router itself get their source by themselves; a src that says another is refused. */
+/* Packets of the router itself get their source by themselves; a src that says another is refused.
+ */
 static int
 check_src(const struct route_line *line, const struct vrf *v, struct err *err)
 {
@@ -121,7 +122,8 @@ route_set(struct call *call)
 	return rc;
 }
 
-/* --- del ---------------------------------------------------------------------------------------- */
+/* --- del ----------------------------------------------------------------------------------------
+ */
 
 /* Is the claim what the words of `del` describe, as far as they do? */
 static bool
@@ -132,10 +134,9 @@ is_meant(const struct route_claim *claim, const struct route_line *line)
 
 	if (line->seg6local)
 		return sid != NULL && sid->config.behaviour == line->sid.config.behaviour;
-	if (line->has_type &&
-	    claim->nexthop != (line->request.type != NEXTHOP_NONE
-				       ? net_nexthop_shared(line->request.type)
-				       : claim->nexthop))
+	if (line->has_type && claim->nexthop != (line->request.type != NEXTHOP_NONE
+							 ? net_nexthop_shared(line->request.type)
+							 : claim->nexthop))
 		return false;
 	if (line->has_proto && claim->proto != line->request.proto)
 		return false;
@@ -164,8 +165,8 @@ route_del(struct call *call)
 	if (v == NULL)
 		return -ENOENT;
 	ip_prefix_format(&line.request.prefix, text);
-	if (!route_get(v, &line.request.prefix, &route) ||
-	    route.claims[0].kind == ROUTE_BUILTIN || route.claims[0].kind == ROUTE_NEIGHBOUR)
+	if (!route_get(v, &line.request.prefix, &route) || route.claims[0].kind == ROUTE_BUILTIN ||
+	    route.claims[0].kind == ROUTE_NEIGHBOUR)
 		return err_set(call->err, ENOENT, "route %s does not exist in %s", text,
 			       vrf_text(v, table));
 	claim = route_configured(&route);
@@ -182,7 +183,8 @@ route_del(struct call *call)
 	return 0;
 }
 
-/* --- flush ----------------------------------------------------------------------------------------- */
+/* --- flush
+ * ----------------------------------------------------------------------------------------- */
 
 #define FLUSH_STEP 20000
 
@@ -207,10 +209,10 @@ flush_wants(const struct flush *f, const struct route *route, const struct route
 
 	if (claim == NULL || (claim->kind == ROUTE_SID && !f->sids))
 		return false;
-	if (f->has_prefix && (f->within ? route->prefix.len < f->prefix.len ||
-						  !ip_prefix_contains(&f->prefix,
-								      &route->prefix.addr)
-					: !ip_prefix_equal(&f->prefix, &route->prefix)))
+	if (f->has_prefix &&
+	    (f->within ? route->prefix.len < f->prefix.len ||
+				 !ip_prefix_contains(&f->prefix, &route->prefix.addr)
+		       : !ip_prefix_equal(&f->prefix, &route->prefix)))
 		return false;
 	if (f->has_proto && claim->proto != f->proto)
 		return false;
@@ -307,8 +309,7 @@ flush_word(struct call *call, struct flush *f)
 		return rc;
 	if (rc > 0) {
 		if (table.v == NULL)
-			return err_set(call->err, ENOENT, "table %u does not exist",
-				       table.number);
+			return err_set(call->err, ENOENT, "table %u does not exist", table.number);
 		f->only = table.v->idx;
 		return 0;
 	}
@@ -317,7 +318,8 @@ flush_word(struct call *call, struct flush *f)
 		call_accept(call, "exact", 5);
 	word = call_next(call);
 	if (word == NULL || f->has_prefix)
-		return err_set(call->err, EINVAL, "unexpected '%.40s'", word != NULL ? word : "root");
+		return err_set(call->err, EINVAL, "unexpected '%.40s'",
+			       word != NULL ? word : "root");
 	f->has_prefix = true;
 	return ip_prefix_parse(word, call->family, true, &f->prefix, NULL, call->err);
 }
@@ -351,14 +353,16 @@ route_flush(struct call *call)
 }
 
 static const struct command commands[] = {
-	{"ip route {add|replace} PREFIX [via ADDR] [dev DEV] [onlink] [vrf VRF|table N] [proto NAME]",
+	{"ip route {add|replace} PREFIX [via ADDR] [dev DEV] [onlink] [vrf VRF|table N] [proto "
+	 "NAME]",
 	 "add a route", route_set,
 	 "The gateway must be on a connected network, unless onlink and dev are given."},
 	{"ip route {add|replace} PREFIX nexthop via ADDR [dev DEV] [weight N] ...",
 	 "add a route with several next hops (ECMP)", NULL, NULL},
 	{"ip route {add|replace} {blackhole|unreachable|prohibit} PREFIX [vrf VRF|table N]",
 	 "add a route that drops", NULL, NULL},
-	{"ip -6 route {add|replace} SID encap seg6local action ACTION [nh4 ADDR|nh6 ADDR] [oif DEV] "
+	{"ip -6 route {add|replace} SID encap seg6local action ACTION [nh4 ADDR|nh6 ADDR] [oif "
+	 "DEV] "
 	 "[table N|vrftable N] [flavors FLAVORS] [count] [dev DEV] [vrf VRF]",
 	 "add an SRv6 segment", NULL, "Flavors are psp, usp and usd, separated by commas."},
 	{"ip route del PREFIX [via ADDR] [dev DEV] [vrf VRF|table N]", "delete a route or SID",

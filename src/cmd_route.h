@@ -12,13 +12,13 @@
 #include "net_words.h"
 
 struct route_line {
-	uint8_t family;            /**< said so by -4 or -6, or by an address; 0: unknown */
+	uint8_t family; /**< said so by -4 or -6, or by an address; 0: unknown */
 	bool has_prefix, is_default;
-	bool has_type;             /**< blackhole and the like; request.type */
+	bool has_type; /**< blackhole and the like; request.type */
 	bool has_table, has_proto, has_scope_link;
 	bool seg6local;
 	struct word_table table;
-	struct ip_addr via;        /**< of the route itself; family 0: none */
+	struct ip_addr via;	   /**< of the route itself; family 0: none */
 	struct iface_control *dev; /**< NULL: none, or a VRF device for a SID */
 	const char *dev_name;
 	bool onlink;

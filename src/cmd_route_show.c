@@ -52,8 +52,7 @@ prefix_fits(const struct route_show *s, const struct ip_prefix *prefix)
 		return prefix->len >= s->prefix.len &&
 		       ip_prefix_contains(&s->prefix, &prefix->addr);
 	case MATCH_COVERS:
-		return prefix->len <= s->prefix.len &&
-		       ip_prefix_contains(prefix, &s->prefix.addr);
+		return prefix->len <= s->prefix.len && ip_prefix_contains(prefix, &s->prefix.addr);
 	case MATCH_ANY:
 		break;
 	}
@@ -231,9 +230,9 @@ route_show(struct call *call)
 		rc = parse_show_word(call, s);
 	if (rc < 0)
 		return rc;
-	s->families[0] = call->family != 0           ? call->family
+	s->families[0] = call->family != 0	 ? call->family
 			 : s->match != MATCH_ANY ? s->prefix.addr.family
-						     : AF_INET;
+						 : AF_INET;
 	if (s->all_tables && call->family == 0 && s->match == MATCH_ANY)
 		s->families[1] = AF_INET6;
 	out_json_array(call->out, NULL);
@@ -241,7 +240,8 @@ route_show(struct call *call)
 	return show_more(call);
 }
 
-/* --- get ----------------------------------------------------------------------------------------- */
+/* --- get -----------------------------------------------------------------------------------------
+ */
 
 /* The member a packet between these two addresses takes, if it has no ports. */
 static uint32_t
@@ -314,12 +314,18 @@ static const char *
 type_text(const struct nexthop *nh)
 {
 	static const char *const names[] = {
-		[NEXTHOP_NONE] = "no route",         [NEXTHOP_BLACKHOLE] = "blackhole",
-		[NEXTHOP_UNREACHABLE] = "unreachable", [NEXTHOP_PROHIBIT] = "prohibit",
-		[NEXTHOP_MARTIAN] = "martian",       [NEXTHOP_LOCAL] = "local",
-		[NEXTHOP_LINK_SCOPE] = "linkscope",  [NEXTHOP_ADJACENT] = "adjacent",
-		[NEXTHOP_RESOLVE] = "unresolved",    [NEXTHOP_CONNECTED] = "connected",
-		[NEXTHOP_GROUP] = "group",           [NEXTHOP_SID] = "sid",
+		[NEXTHOP_NONE] = "no route",
+		[NEXTHOP_BLACKHOLE] = "blackhole",
+		[NEXTHOP_UNREACHABLE] = "unreachable",
+		[NEXTHOP_PROHIBIT] = "prohibit",
+		[NEXTHOP_MARTIAN] = "martian",
+		[NEXTHOP_LOCAL] = "local",
+		[NEXTHOP_LINK_SCOPE] = "linkscope",
+		[NEXTHOP_ADJACENT] = "adjacent",
+		[NEXTHOP_RESOLVE] = "unresolved",
+		[NEXTHOP_CONNECTED] = "connected",
+		[NEXTHOP_GROUP] = "group",
+		[NEXTHOP_SID] = "sid",
 	};
 
 	return names[nh->type];

@@ -43,21 +43,20 @@ static const struct {
 	unsigned given;
 	const char *word;
 } given_words[] = {
-	{GIVEN_NH4, "nh4"},     {GIVEN_NH6, "nh6"},           {GIVEN_OIF, "oif"},
+	{GIVEN_NH4, "nh4"},	{GIVEN_NH6, "nh6"},	      {GIVEN_OIF, "oif"},
 	{GIVEN_TABLE, "table"}, {GIVEN_VRFTABLE, "vrftable"}, {GIVEN_FLAVORS, "flavors"},
 };
 
 /* Behaviours of RFC 8986 that are to come. */
 static const char *const coming[] = {
-	"End.DX2",    "End.DX2V", "End.DT2U",        "End.DT2M", "End.B6",
-	"End.B6.Encaps", "End.BM",   "End.B6.Encaps.Red", "End.S",    "End.AS",
-	"End.AM",     "End.BPF",
+	"End.DX2", "End.DX2V",		"End.DT2U", "End.DT2M", "End.B6", "End.B6.Encaps",
+	"End.BM",  "End.B6.Encaps.Red", "End.S",    "End.AS",	"End.AM", "End.BPF",
 };
 
 /* --- parsing ---------------------------------------------------------------------------------- */
 
 static int
-parse_action(struct sid_line *line, const char *word, struct err *err)
+take_action(struct sid_line *line, char *word, struct err *err)
 {
 	enum sid_behaviour behaviour;
 
@@ -70,8 +69,10 @@ parse_action(struct sid_line *line, const char *word, struct err *err)
 		if (strcasecmp(word, coming[i]) == 0)
 			return err_set(err, EOPNOTSUPP, "action %s: not supported yet", coming[i]);
 	}
-	return err_set(err, EINVAL, "action '%.30s' is unknown; there are End, End.X, End.T, "
-		       "End.DX4, End.DX6, End.DT4, End.DT6, End.DT46", word);
+	return err_set(err, EINVAL,
+		       "action '%.30s' is unknown; there are End, End.X, End.T, "
+		       "End.DX4, End.DX6, End.DT4, End.DT6, End.DT46",
+		       word);
 }
 
 static int
@@ -104,7 +105,7 @@ parse_table(struct sid_line *line, const char *word, bool vrftable, struct err *
 }
 
 static int
-parse_flavors(struct sid_line *line, char *word, struct err *err)
+take_flavors(struct sid_line *line, char *word, struct err *err)
 {
 	char *rest = word;
 	char *one;
@@ -119,62 +120,95 @@ parse_flavors(struct sid_line *line, char *word, struct err *err)
 		else if (strcasecmp(one, "next-csid") == 0)
 			return err_set(err, EOPNOTSUPP, "flavors next-csid: not supported yet");
 		else
-			return err_set(err, EINVAL,
-				       "flavors: '%.20s' is none of psp, usp, usd", one);
+			return err_set(err, EINVAL, "flavors: '%.20s' is none of psp, usp, usd",
+				       one);
 	}
 	line->given |= GIVEN_FLAVORS;
 	return 0;
 }
 
-/* Keywords with a value; 0: taken, 1: not one of these, or a negative errno. */
 static int
-parse_word(struct call *call, struct sid_line *line)
+take_nh4(struct sid_line *line, char *word, struct err *err)
 {
-	static const char *const keywords[] = {"action",   "nh4",     "nh6",   "oif", "table",
-					       "vrftable", "flavors", "lblen", "nflen", "srh",
-					       "iif",      "endpoint"};
-	const char *keyword = call_peek(call);
-	struct iface_control *c;
-	unsigned k;
-	char *word;
+	return parse_nh(line, word, AF_INET, err);
+}
 
-	for (k = 0; k < sizeof(keywords) / sizeof(keywords[0]); k++) {
-		if (strcmp(keyword, keywords[k]) == 0)
-			break;
+static int
+take_nh6(struct sid_line *line, char *word, struct err *err)
+{
+	return parse_nh(line, word, AF_INET6, err);
+}
+
+static int
+take_oif(struct sid_line *line, char *word, struct err *err)
+{
+	struct iface_control *c = word_dev(word, err);
+
+	if (c == NULL)
+		return err_prefix(err, -ENODEV, "oif");
+	line->config.oif = c->id;
+	line->given |= GIVEN_OIF;
+	return 0;
+}
+
+static int
+take_table(struct sid_line *line, char *word, struct err *err)
+{
+	return parse_table(line, word, false, err);
+}
+
+static int
+take_vrftable(struct sid_line *line, char *word, struct err *err)
+{
+	return parse_table(line, word, true, err);
+}
+
+static int
+refuse_csid(struct sid_line *line, char *word, struct err *err)
+{
+	(void)line;
+	(void)word;
+	return err_set(err, EINVAL,
+		       "lblen and nflen go with flavors next-csid, which is not supported yet");
+}
+
+static int
+refuse_coming(struct sid_line *line, char *word, struct err *err)
+{
+	(void)line;
+	return err_set(err, EOPNOTSUPP, "srh, iif and endpoint are not supported yet (%.30s)",
+		       word);
+}
+
+/* Each is followed by a value. */
+static const struct {
+	const char *word;
+	int (*take)(struct sid_line *line, char *value, struct err *err);
+} keywords[] = {
+	{"action", take_action},   {"nh4", take_nh4},	   {"nh6", take_nh6},
+	{"oif", take_oif},	   {"table", take_table},  {"vrftable", take_vrftable},
+	{"flavors", take_flavors}, {"lblen", refuse_csid}, {"nflen", refuse_csid},
+	{"srh", refuse_coming},	   {"iif", refuse_coming}, {"endpoint", refuse_coming},
+};
+
+/* 0: a keyword and its value are taken; 1: the word belongs to the route; or a negative errno. */
+static int
+take_word(struct call *call, struct sid_line *line)
+{
+	const char *typed = call_peek(call);
+
+	for (unsigned k = 0; k < sizeof(keywords) / sizeof(keywords[0]); k++) {
+		char *value;
+
+		if (strcmp(typed, keywords[k].word) != 0)
+			continue;
+		call_next(call);
+		value = call_value(call, keywords[k].word, "a value");
+		if (value == NULL)
+			return -EINVAL;
+		return keywords[k].take(line, value, call->err);
 	}
-	if (k == sizeof(keywords) / sizeof(keywords[0]))
-		return 1;
-	keyword = keywords[k];
-	call_next(call);
-	word = call_value(call, keyword, "a value");
-	if (word == NULL)
-		return -EINVAL;
-	switch (k) {
-	case 0:
-		return parse_action(line, word, call->err);
-	case 1:
-		return parse_nh(line, word, AF_INET, call->err);
-	case 2:
-		return parse_nh(line, word, AF_INET6, call->err);
-	case 3:
-		c = word_dev(word, call->err);
-		if (c == NULL)
-			return err_prefix(call->err, -ENODEV, "oif");
-		line->config.oif = c->id;
-		line->given |= GIVEN_OIF;
-		return 0;
-	case 4:
-	case 5:
-		return parse_table(line, word, k == 5, call->err);
-	case 6:
-		return parse_flavors(line, word, call->err);
-	case 7:
-	case 8:
-		return err_set(call->err, EINVAL, "%s goes with flavors next-csid only, "
-			       "which is not supported yet", keyword);
-	default:
-		return err_set(call->err, EOPNOTSUPP, "%s: not supported yet", keyword);
-	}
+	return 1;
 }
 
 int
@@ -188,7 +222,7 @@ sid_words(struct call *call, struct sid_line *line)
 			call_next(call);
 			continue;
 		}
-		rc = parse_word(call, line);
+		rc = take_word(call, line);
 		if (rc != 0)
 			return rc < 0 ? rc : 0;
 	}
@@ -223,15 +257,15 @@ check(struct sid_line *line, struct iface_control *dev, struct err *err)
 		return err_set(err, EINVAL, "action is missing");
 	for (unsigned i = 0; i < sizeof(given_words) / sizeof(given_words[0]); i++) {
 		if ((rest & given_words[i].given) != 0)
-			return err_set(err, EINVAL, "%s takes no %s", action,
-				       given_words[i].word);
+			return err_set(err, EINVAL, "%s takes no %s", action, given_words[i].word);
 	}
 	if (rule->needs != 0 && (line->given & rule->needs) == 0)
 		return err_set(err, EINVAL, "%s needs %s", action, rule->need);
 	if ((line->given & GIVEN_NH6) != 0 && ip6_is_link_local(line->config.nh.bytes) &&
 	    line->config.oif == 0) {
 		if (dev == NULL)
-			return err_set(err, EINVAL, "nh6 is link-local: name its interface with oif "
+			return err_set(err, EINVAL,
+				       "nh6 is link-local: name its interface with oif "
 				       "or dev");
 		line->config.oif = dev->id;
 	}
@@ -247,12 +281,12 @@ sid_words_check(struct sid_line *line, struct iface_control *dev, struct err *er
 	int rc = check(line, dev, err);
 
 	if (rc < 0)
-		return err_prefix(err, rc, "SID %s",
-				  ip_prefix_format(&line->config.prefix, text));
+		return err_prefix(err, rc, "SID %s", ip_prefix_format(&line->config.prefix, text));
 	return 0;
 }
 
-/* --- show --------------------------------------------------------------------------------------- */
+/* --- show ---------------------------------------------------------------------------------------
+ */
 
 static void
 show_flavours(struct out *out, unsigned flavours)
@@ -390,7 +424,8 @@ sid_clear(struct call *call)
 	struct vrf *v;
 
 	(void)call;
-	VRF_FOREACH(v) {
+	VRF_FOREACH(v)
+	{
 		for (struct sid *sid = sid_next(v, NULL); sid != NULL;
 		     sid = sid_next(v, &sid->config.prefix))
 			sid_counters_clear(sid->nexthop);

@@ -14,7 +14,7 @@
 
 struct sid_line {
 	struct sid_config config;
-	unsigned given;        /**< bits of cmd_sid.c */
+	unsigned given;	       /**< bits of cmd_sid.c */
 	uint32_t table_number; /**< table N or vrftable N */
 };
 

@@ -28,13 +28,13 @@ enum phase {
 
 struct config_show {
 	enum phase phase;
-	unsigned iface;   /* seen last in this phase */
-	int vrf;          /* seen last, or being walked */
-	bool bare;        /* VRFs are done, bare tables follow */
-	bool inside;      /* `last` is a prefix of this table and family */
+	unsigned iface; /* seen last in this phase */
+	int vrf;	/* seen last, or being walked */
+	bool bare;	/* VRFs are done, bare tables follow */
+	bool inside;	/* `last` is a prefix of this table and family */
 	uint8_t family;
 	struct ip_prefix last;
-	struct out *line; /* the line in the making, as text */
+	struct out *line;	   /* the line in the making, as text */
 	uint8_t made[VRF_MAX / 8]; /* tables that a line shown so far would make, a bit each */
 };
 
@@ -128,8 +128,7 @@ show_address_lines(struct call *call, struct config_show *s, const struct iface_
 
 	for (unsigned i = 0; i < c->address_count; i++) {
 		out_text(s->line, "ip addr add %s/%u dev %s",
-			 ip_addr_format(&c->addresses[i].addr, text), c->addresses[i].len,
-			 c->name);
+			 ip_addr_format(&c->addresses[i].addr, text), c->addresses[i].len, c->name);
 		end_line(call, s);
 	}
 }
@@ -165,7 +164,7 @@ show_table_words(struct out *line, const struct vrf *v)
 struct way {
 	const struct neighbour *nb; /* NULL: straight to the interface */
 	struct iface_control *c;
-	bool dev;                   /* the address alone would not lead there */
+	bool dev; /* the address alone would not lead there */
 	bool onlink;
 };
 
@@ -365,7 +364,8 @@ show_sids(struct call *call, struct config_show *s)
 	return false;
 }
 
-/* --- phases ------------------------------------------------------------------------------------ */
+/* --- phases ------------------------------------------------------------------------------------
+ */
 
 static bool
 show_vrfs(struct call *call, struct config_show *s)

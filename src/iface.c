@@ -15,7 +15,7 @@
 
 #define HASH_SIZE 4096u
 #define VLAN_IDS  4096u
-#define MTU_MIN   68u /* RFC 791 */
+#define MTU_MIN	  68u /* RFC 791 */
 
 const struct iface *ifaces[IFACE_MAX];
 
@@ -94,14 +94,16 @@ iface_name_check(const char *name, struct err *err)
 	size_t len = strlen(name);
 
 	if (len == 0 || len >= IFACE_NAME_LEN || strpbrk(name, "/ \t") != NULL)
-		return err_set(err, EINVAL, "'%.40s' is no name for an interface: 1 to %d letters, "
-			       "no blank and no /", name, IFACE_NAME_LEN - 1);
+		return err_set(err, EINVAL,
+			       "'%.40s' is no name for an interface: 1 to %d letters, "
+			       "no blank and no /",
+			       name, IFACE_NAME_LEN - 1);
 	if (name[strspn(name, "0123456789")] == '\0')
 		return err_set(err, EINVAL, "'%s' is no name for an interface: numbers are ports",
 			       name);
 	if (strcmp(name, "all") == 0 || strcmp(name, "local") == 0 || strcmp(name, "default") == 0)
-		return err_set(err, EINVAL, "'%s' is no name for an interface: the word has a meaning",
-			       name);
+		return err_set(err, EINVAL,
+			       "'%s' is no name for an interface: the word has a meaning", name);
 	if (iface_find(name) != NULL || vrf_of_name(name) != NULL)
 		return err_set(err, EEXIST, "'%s' exists", name);
 	return 0;
@@ -257,7 +259,8 @@ iface_init(struct err *err)
 {
 	struct port *port;
 
-	PORT_FOREACH(port) {
+	PORT_FOREACH(port)
+	{
 		char name[IFACE_NAME_LEN];
 		struct iface_control *c;
 
@@ -309,9 +312,12 @@ iface_vlan_add(struct iface_control *parent, const char *name, uint16_t vlan, st
 	if (rc < 0)
 		return rc;
 	if (parent->vlan != 0)
-		return err_set(err, EINVAL, "%s: %s is a VLAN itself, and VLANs in VLANs are not "
-			       "supported yet", name, parent->name);
-	IFACE_FOREACH(c) {
+		return err_set(err, EINVAL,
+			       "%s: %s is a VLAN itself, and VLANs in VLANs are not "
+			       "supported yet",
+			       name, parent->name);
+	IFACE_FOREACH(c)
+	{
 		if (c->port == parent->port && c->vlan == vlan)
 			return err_set(err, EEXIST, "%s: VLAN %u of %s is %s already", name, vlan,
 				       parent->name, c->name);
@@ -362,7 +368,8 @@ port_changed(uint16_t port, struct err *err)
 	struct iface_control *c;
 	int rc = 0;
 
-	IFACE_FOREACH(c) {
+	IFACE_FOREACH(c)
+	{
 		if (c->port == port && rc == 0)
 			rc = changed(c, err);
 	}
@@ -442,7 +449,8 @@ iface_set_mtu(struct iface_control *c, uint16_t mtu, struct err *err)
 		return rc;
 	c->mtu = mtu;
 	c->mtu_set = true;
-	IFACE_FOREACH(vlan) {
+	IFACE_FOREACH(vlan)
+	{
 		if (vlan->port == c->port && vlan->mtu > mtu)
 			vlan->mtu = mtu;
 	}
@@ -457,15 +465,17 @@ iface_set_mac(struct iface_control *c, const uint8_t mac[6], struct err *err)
 	int rc;
 
 	if (c->vlan != 0)
-		return err_set(err, EINVAL, "%s: a VLAN has the address of its port; set that of %u",
-			       c->name, c->port);
+		return err_set(err, EINVAL,
+			       "%s: a VLAN has the address of its port; set that of %u", c->name,
+			       c->port);
 	if ((mac[0] & 1) != 0 || memcmp(mac, zero, sizeof(zero)) == 0)
 		return err_set(err, EINVAL, "%s: not the address of a single station", c->name);
 	rc = port_set_mac(&ports[c->port], mac, err);
 	if (rc < 0)
 		return rc;
 	c->mac_set = true;
-	IFACE_FOREACH(other) {
+	IFACE_FOREACH(other)
+	{
 		if (other->port == c->port)
 			memcpy(other->mac, mac, sizeof(other->mac));
 	}
@@ -506,11 +516,13 @@ iface_poll_links(void)
 	struct port *port;
 	bool any = false;
 
-	PORT_FOREACH(port) {
+	PORT_FOREACH(port)
+	{
 		if (port->started)
 			port_poll_link(port);
 	}
-	IFACE_FOREACH(c) {
+	IFACE_FOREACH(c)
+	{
 		bool carrier = ports[c->port].link_up;
 
 		any |= carrier != c->carrier;

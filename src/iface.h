@@ -55,7 +55,7 @@ bool iface_has_address(const struct iface *iface, const struct ip_addr *addr);
  * there is, for link-local the link-local one; false: none of the family. Any thread. */
 bool iface_source_for(const struct iface *iface, const struct ip_addr *to, struct ip_addr *source);
 
-#define VRF_MAX  65536
+#define VRF_MAX	 65536
 #define VRF_MAIN 0
 
 /** The tables of a VRF, by VRF index; both NULL where there is none. */
@@ -76,16 +76,16 @@ struct iface_control {
 	uint16_t vlan;
 	uint16_t vrf;
 	uint16_t mtu;
-	bool admin_up;  /**< `ip link set up`: true from the start */
-	bool carrier;   /**< of the port, as last acted upon */
-	bool mac_set;   /**< `ip link set address` was given */
+	bool admin_up; /**< `ip link set up`: true from the start */
+	bool carrier;  /**< of the port, as last acted upon */
+	bool mac_set;  /**< `ip link set address` was given */
 	bool promisc_set, mtu_set;
 	uint8_t mac[6];
 	char name[IFACE_NAME_LEN];
 	struct iface_address *addresses; /**< as configured, in order */
 	unsigned address_count;
-	uint32_t connected; /**< next hop CONNECTED */
-	uint32_t local;     /**< next hop LOCAL */
+	uint32_t connected;  /**< next hop CONNECTED */
+	uint32_t local;	     /**< next hop LOCAL */
 	uint64_t duplicates; /**< others that claimed an address of ours */
 	LIST_HEAD(, neighbour) neighbours;
 	struct iface_control *next_name; /**< hash chain */
@@ -111,8 +111,7 @@ bool iface_is_up(const struct iface_control *c);
 int iface_publish(struct iface_control *c, struct err *err);
 
 /* Each: 0, or a negative errno with err and nothing changed. */
-int iface_vlan_add(struct iface_control *parent, const char *name, uint16_t vlan,
-		   struct err *err);
+int iface_vlan_add(struct iface_control *parent, const char *name, uint16_t vlan, struct err *err);
 int iface_vlan_del(struct iface_control *c, struct err *err);
 int iface_set_up(struct iface_control *c, bool up, struct err *err);
 int iface_set_mtu(struct iface_control *c, uint16_t mtu, struct err *err);

@@ -19,9 +19,9 @@
 struct neighbour {
 	struct neigh *n;
 	struct vrf *host_route; /**< table that has its /32 or /128, or NULL */
-	bool onlink;            /**< a route said so: needs no connected network */
-	bool connected;         /**< was on a connected network of its interface */
-	bool detached;          /**< ... and is no longer: packets for it are dropped */
+	bool onlink;		/**< a route said so: needs no connected network */
+	bool connected;		/**< was on a connected network of its interface */
+	bool detached;		/**< ... and is no longer: packets for it are dropped */
 	LIST_ENTRY(neighbour) of_iface;
 };
 

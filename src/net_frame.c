@@ -70,8 +70,7 @@ on_link(const struct iface *iface, const struct ip_addr *addr)
 
 	if (addr->family == AF_INET6 && ip6_is_link_local(addr->bytes))
 		return true;
-	return v != NULL &&
-	       vrf_connected_find(v, addr, ip_bits(addr->family), iface->id) != NULL;
+	return v != NULL && vrf_connected_find(v, addr, ip_bits(addr->family), iface->id) != NULL;
 }
 
 /* --- ARP -------------------------------------------------------------------------------- */
@@ -85,7 +84,8 @@ arp_source(const struct iface *iface, const struct ip_addr *target)
 
 	if (iface_source_for(iface, target, &source))
 		return source;
-	IFACE_FOREACH(c) {
+	IFACE_FOREACH(c)
+	{
 		if (c->vrf == iface->vrf && iface_source_for(iface_at(c->id), target, &source))
 			return source;
 	}
@@ -202,12 +202,15 @@ solicited(const struct iface *iface, const struct nd *question, const struct ip_
 	if (!iface_has_address(iface, &question->target))
 		return;
 	if (!probe && question->has_mac)
-		neigh_learn(neighbours, iface->id, from, question->mac, on_link(iface, from),
-			    false, true, false, loop_now_ms());
+		neigh_learn(neighbours, iface->id, from, question->mac, on_link(iface, from), false,
+			    true, false, loop_now_ms());
 	memcpy(nd.mac, iface->mac, 6);
 	ip6_multicast_mac(&to, group_mac);
-	nd_send(iface, probe ? group_mac : question->has_mac ? question->mac : from_mac, &nd,
-		&question->target, &to);
+	nd_send(iface,
+		probe		    ? group_mac
+		: question->has_mac ? question->mac
+				    : from_mac,
+		&nd, &question->target, &to);
 }
 
 void

@@ -34,8 +34,7 @@ is_link_local(const struct ip_addr *a)
 static struct iface_control *
 on_network_of(const struct vrf *v, const struct ip_addr *gateway)
 {
-	const struct connected *net =
-		vrf_connected_find(v, gateway, ip_bits(gateway->family), 0);
+	const struct connected *net = vrf_connected_find(v, gateway, ip_bits(gateway->family), 0);
 	struct route route;
 
 	if (net != NULL)
@@ -111,9 +110,8 @@ find_iface(const struct vrf *from, const struct ip_addr *gateway, bool onlink,
 	if (*dev != NULL) {
 		if (onlink || is_link_local(gateway) || on_network_of_iface(*dev, gateway))
 			return 0;
-		return err_set(err, ENETUNREACH,
-			       "next hop %s is on no connected network of dev %s", text,
-			       (*dev)->name);
+		return err_set(err, ENETUNREACH, "next hop %s is on no connected network of dev %s",
+			       text, (*dev)->name);
 	}
 	if (onlink)
 		return err_set(err, EINVAL, "onlink: name the interface of %s with dev", text);

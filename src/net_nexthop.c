@@ -14,7 +14,7 @@ struct nexthop_table *nexthops;
 static struct owned {
 	void *owner;
 	uint8_t kind;
-} *owners;
+} * owners;
 
 static uint32_t shared[NEXTHOP_SID + 1];
 

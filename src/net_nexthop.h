@@ -20,10 +20,10 @@
 enum nexthop_owner {
 	OWNER_NONE,
 	OWNER_CONNECTED, /**< struct iface_control */
-	OWNER_LOCAL,     /**< struct iface_control */
+	OWNER_LOCAL,	 /**< struct iface_control */
 	OWNER_NEIGHBOUR, /**< struct neighbour */
-	OWNER_GROUP,     /**< struct group */
-	OWNER_SID,       /**< struct sid */
+	OWNER_GROUP,	 /**< struct group */
+	OWNER_SID,	 /**< struct sid */
 };
 
 int net_nexthop_init(struct err *err);

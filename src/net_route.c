@@ -50,8 +50,7 @@ any_onlink(const struct route_request *request)
 }
 
 int
-static_route_set(struct vrf *v, const struct route_request *request, bool replace,
-		 struct err *err)
+static_route_set(struct vrf *v, const struct route_request *request, bool replace, struct err *err)
 {
 	struct route_claim claim = {
 		.kind = ROUTE_STATIC,

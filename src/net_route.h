@@ -13,10 +13,10 @@
 
 /** One way a route may go. */
 struct route_hop {
-	struct ip_addr via;        /**< gateway; family 0: none, straight to dev */
+	struct ip_addr via;	   /**< gateway; family 0: none, straight to dev */
 	struct iface_control *dev; /**< NULL: the connected network tells */
 	bool onlink;
-	uint16_t weight;           /**< 1 to 256 */
+	uint16_t weight; /**< 1 to 256 */
 };
 
 struct route_request {

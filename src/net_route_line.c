@@ -111,8 +111,10 @@ parse_metric(struct call *call)
 	if (word == NULL)
 		return -EINVAL;
 	if (strcmp(word, "0") != 0 && strcmp(word, "1024") != 0)
-		return err_set(call->err, EOPNOTSUPP, "metric %.20s: not supported, a prefix has one "
-			       "route here; leave it out", word);
+		return err_set(call->err, EOPNOTSUPP,
+			       "metric %.20s: not supported, a prefix has one "
+			       "route here; leave it out",
+			       word);
 	return 0;
 }
 
@@ -266,7 +268,8 @@ settle_family(struct route_line *line, struct err *err)
 		if (r->hops[i].via.family == 0)
 			continue;
 		if (via != 0 && via != r->hops[i].via.family)
-			return err_set(err, EOPNOTSUPP, "next hops of both families: not supported");
+			return err_set(err, EOPNOTSUPP,
+				       "next hops of both families: not supported");
 		via = r->hops[i].via.family;
 	}
 	if (line->is_default && line->family == 0)
@@ -276,7 +279,8 @@ settle_family(struct route_line *line, struct err *err)
 	if (via == 0 || via == line->family)
 		return 0;
 	if (via == AF_INET6)
-		return err_set(err, EOPNOTSUPP, "an IPv4 route via an IPv6 address: not supported yet");
+		return err_set(err, EOPNOTSUPP,
+			       "an IPv4 route via an IPv6 address: not supported yet");
 	return err_set(err, EINVAL, "an IPv6 route via an IPv4 address: not possible");
 }
 
@@ -300,8 +304,7 @@ settle_hops(struct route_line *line, struct err *err)
 		return 0;
 	}
 	if (line->dev_name != NULL && line->dev == NULL && !line->seg6local)
-		return err_set(err, EINVAL,
-			       "dev %.40s is a VRF, not an interface packets leave by",
+		return err_set(err, EINVAL, "dev %.40s is a VRF, not an interface packets leave by",
 			       line->dev_name);
 	if (!any)
 		return 0;

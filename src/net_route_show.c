@@ -188,7 +188,7 @@ route_claim_show(struct out *out, const struct vrf *v, const struct ip_prefix *p
 		show_prefsrc(out, prefix, claim);
 	if (prefix->addr.family == AF_INET6) {
 		unsigned metric = claim->kind == ROUTE_CONNECTED ? 256
-				  : claim->kind == ROUTE_LOCAL   ? 0
+				  : claim->kind == ROUTE_LOCAL	 ? 0
 								 : 1024;
 
 		out_text(out, "metric %u ", metric);

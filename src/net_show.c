@@ -150,8 +150,7 @@ show_address(struct out *out, const struct iface_control *c, const struct iface_
 	char text[IP_ADDR_TEXT], brd[IP_ADDR_TEXT] = "";
 
 	if (v4 && a->len <= 30) {
-		struct ip_addr b =
-			ip4_addr(ip4_host(&a->addr) | (uint32_t)(UINT32_MAX >> a->len));
+		struct ip_addr b = ip4_addr(ip4_host(&a->addr) | (uint32_t)(UINT32_MAX >> a->len));
 
 		ip_addr_format(&b, brd);
 	}
@@ -177,12 +176,12 @@ show_address(struct out *out, const struct iface_control *c, const struct iface_
 /* Where a long list is. */
 struct show {
 	struct iface_control *only; /* NULL: all */
-	unsigned iface;             /* seen last */
+	unsigned iface;		    /* seen last */
 	bool addresses;
-	bool vrfs;                  /* VRF devices too */
-	int vrf;                    /* seen last */
+	bool vrfs; /* VRF devices too */
+	int vrf;   /* seen last */
 	uint8_t family;
-	const struct vrf *master;   /* only its members */
+	const struct vrf *master; /* only its members */
 };
 
 static void

@@ -93,9 +93,9 @@ static const struct {
 	const char *name;
 	uint8_t number;
 } protos[] = {
-	{"redirect", 1}, {"kernel", 2}, {"boot", 3},  {"static", 4}, {"ra", 9},
-	{"zebra", 11},   {"bird", 12},  {"dhcp", 16}, {"bgp", 186},  {"isis", 187},
-	{"ospf", 188},   {"rip", 189},  {"eigrp", 192},
+	{"redirect", 1}, {"kernel", 2}, {"boot", 3},	{"static", 4}, {"ra", 9},
+	{"zebra", 11},	 {"bird", 12},	{"dhcp", 16},	{"bgp", 186},  {"isis", 187},
+	{"ospf", 188},	 {"rip", 189},	{"eigrp", 192},
 };
 
 int
@@ -134,7 +134,8 @@ complete_port(void *ctx, void (*add)(void *arg, const char *word), void *arg)
 	struct iface_control *c;
 
 	(void)ctx;
-	IFACE_FOREACH(c) {
+	IFACE_FOREACH(c)
+	{
 		if (c->vlan == 0)
 			add(arg, c->name);
 	}
@@ -147,7 +148,7 @@ complete_dev(void *ctx, void (*add)(void *arg, const char *word), void *arg)
 
 	(void)ctx;
 	IFACE_FOREACH(c)
-		add(arg, c->name);
+	add(arg, c->name);
 }
 
 static void
@@ -156,7 +157,8 @@ complete_vrf(void *ctx, void (*add)(void *arg, const char *word), void *arg)
 	struct vrf *v;
 
 	(void)ctx;
-	VRF_FOREACH(v) {
+	VRF_FOREACH(v)
+	{
 		if (v->name[0] != '\0')
 			add(arg, v->name);
 	}

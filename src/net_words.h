@@ -18,7 +18,7 @@ int words_dev_option(struct call *call, struct iface_control **c);
 
 /** Which table a command is about. */
 struct word_table {
-	struct vrf *v;   /**< NULL: none named, or it does not exist (yet) */
+	struct vrf *v;	 /**< NULL: none named, or it does not exist (yet) */
 	uint32_t number; /**< of `table N`; 0: not given */
 };
 

@@ -250,8 +250,7 @@ claim_second(struct vrf *v, const struct fib_entry *e, const struct route_claim 
 
 /* A claim on a prefix that has several; *old: the next hop it replaces. */
 static int
-claim_more(struct vrf *v, const struct fib_entry *e, const struct route_claim *claim,
-	   uint32_t *old)
+claim_more(struct vrf *v, const struct fib_entry *e, const struct route_claim *claim, uint32_t *old)
 {
 	struct several *s = several_of(e->user);
 	struct several before = *s;

@@ -29,13 +29,13 @@
 
 /** From the weakest to the strongest. */
 enum route_kind {
-	ROUTE_BUILTIN,   /**< what no table may be without: martians, link scope */
+	ROUTE_BUILTIN,	 /**< what no table may be without: martians, link scope */
 	ROUTE_NEIGHBOUR, /**< a neighbour met on a connected network */
-	ROUTE_STATIC,    /**< `ip route add` */
+	ROUTE_STATIC,	 /**< `ip route add` */
 	ROUTE_CONNECTED, /**< the network of an address */
 	ROUTE_BROADCAST, /**< its broadcast address (IPv4) */
-	ROUTE_LOCAL,     /**< an address of the router */
-	ROUTE_SID,       /**< an SRv6 segment */
+	ROUTE_LOCAL,	 /**< an address of the router */
+	ROUTE_SID,	 /**< an SRv6 segment */
 	ROUTE_KINDS,
 };
 
@@ -46,9 +46,9 @@ enum route_kind {
 
 struct route_claim {
 	uint32_t nexthop; /**< next-hop index */
-	uint8_t kind;     /**< enum route_kind */
-	uint8_t proto;    /**< rtm_protocol, for show */
-	bool onlink;      /**< the gateway was not looked for among connected networks */
+	uint8_t kind;	  /**< enum route_kind */
+	uint8_t proto;	  /**< rtm_protocol, for show */
+	bool onlink;	  /**< the gateway was not looked for among connected networks */
 };
 
 /** A prefix with all its claims, the strongest first. */
@@ -63,8 +63,8 @@ struct route {
 int route_claim(struct vrf *v, const struct ip_prefix *prefix, const struct route_claim *claim,
 		struct err *err);
 /** The same, but -EEXIST ("route 10.1.0.0/16 exists") where `ip route` has put a route or SID. */
-int route_claim_new(struct vrf *v, const struct ip_prefix *prefix,
-		    const struct route_claim *claim, struct err *err);
+int route_claim_new(struct vrf *v, const struct ip_prefix *prefix, const struct route_claim *claim,
+		    struct err *err);
 /** Give the claim of this kind up. 0, -ENOENT, or -ENOMEM (nothing changed). A bare table that
  * only this SID looked up in is gone afterwards, even if it is v. */
 int route_unclaim(struct vrf *v, const struct ip_prefix *prefix, enum route_kind kind);

@@ -18,16 +18,16 @@
 /** What was asked for. */
 struct sid_config {
 	struct ip_prefix prefix;
-	uint16_t vrf;          /**< table the SID is a prefix of */
-	uint8_t behaviour;     /**< enum sid_behaviour */
-	uint8_t flavours;      /**< SID_PSP... */
-	struct ip_addr nh;     /**< nh4 or nh6; family 0: none */
-	uint16_t oif;          /**< interface of nh, 0: the connected network tells */
-	uint16_t table;        /**< VRF index of table or vrftable, if has_table */
+	uint16_t vrf;	   /**< table the SID is a prefix of */
+	uint8_t behaviour; /**< enum sid_behaviour */
+	uint8_t flavours;  /**< SID_PSP... */
+	struct ip_addr nh; /**< nh4 or nh6; family 0: none */
+	uint16_t oif;	   /**< interface of nh, 0: the connected network tells */
+	uint16_t table;	   /**< VRF index of table or vrftable, if has_table */
 	bool has_table;
-	bool vrftable;         /**< it was written as vrftable */
+	bool vrftable;		  /**< it was written as vrftable */
 	char dev[IFACE_NAME_LEN]; /**< as written, "" when not */
-	uint16_t dev_iface;    /**< interface it names, 0: a VRF device or none */
+	uint16_t dev_iface;	  /**< interface it names, 0: a VRF device or none */
 	uint8_t proto;
 };
 
@@ -35,7 +35,7 @@ struct sid {
 	struct sid_config config;
 	uint32_t nexthop;   /**< own index */
 	uint32_t adjacency; /**< held next hop of nh; 0: none, or not to be reached at present */
-	bool address;       /**< the prefix is an address of the router too */
+	bool address;	    /**< the prefix is an address of the router too */
 	TAILQ_ENTRY(sid) link;
 };
 

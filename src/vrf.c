@@ -29,9 +29,9 @@ static const struct builtin {
 	const char *prefix;
 	enum nexthop_type type;
 } builtins[] = {
-	{"0.0.0.0/8", NEXTHOP_MARTIAN},      {"127.0.0.0/8", NEXTHOP_MARTIAN},
+	{"0.0.0.0/8", NEXTHOP_MARTIAN},	     {"127.0.0.0/8", NEXTHOP_MARTIAN},
 	{"169.254.0.0/16", NEXTHOP_MARTIAN}, {"224.0.0.0/3", NEXTHOP_MARTIAN},
-	{"::/128", NEXTHOP_MARTIAN},         {"::1/128", NEXTHOP_MARTIAN},
+	{"::/128", NEXTHOP_MARTIAN},	     {"::1/128", NEXTHOP_MARTIAN},
 	{"fe80::/10", NEXTHOP_LINK_SCOPE},   {"ff00::/8", NEXTHOP_LINK_SCOPE},
 };
 
@@ -291,7 +291,8 @@ vrf_drop_if_unused(uint16_t idx)
 {
 	struct vrf *v = vrf_at(idx);
 
-	if (v == NULL || idx == VRF_MAIN || v->device || v->statics != 0 || v->sids != 0 || v->users != 0)
+	if (v == NULL || idx == VRF_MAIN || v->device || v->statics != 0 || v->sids != 0 ||
+	    v->users != 0)
 		return;
 	vrf_device_del(v);
 }

@@ -28,9 +28,9 @@ struct connected {
 };
 
 struct vrf {
-	uint16_t idx;              /**< in vrf_fibs */
-	uint32_t table;            /**< Linux's number */
-	bool device;               /**< made by `ip link add`: name is its name */
+	uint16_t idx;		   /**< in vrf_fibs */
+	uint32_t table;		   /**< Linux's number */
+	bool device;		   /**< made by `ip link add`: name is its name */
 	char name[IFACE_NAME_LEN]; /**< "main", a device's name, or "" for a bare table */
 	struct fib4 *fib4;
 	struct fib6 *fib6;
@@ -44,8 +44,8 @@ struct vrf {
 
 	uint32_t statics; /**< configured routes, without SIDs */
 	uint32_t onlink;  /**< of them, those that lead to an interface without a gateway */
-	uint32_t sids;    /**< SIDs that are prefixes of this table */
-	uint32_t users;   /**< SIDs that look up in this table */
+	uint32_t sids;	  /**< SIDs that are prefixes of this table */
+	uint32_t users;	  /**< SIDs that look up in this table */
 	struct vrf *next_table, *next_name; /**< hash chains */
 };
 

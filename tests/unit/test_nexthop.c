@@ -308,8 +308,8 @@ behaviours_have_names(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < SID_BEHAVIOUR_COUNT; i++) {
-		assert_int_equal(
-			sid_behaviour_parse(sid_behaviour_name((enum sid_behaviour)i), &b), 0);
+		assert_int_equal(sid_behaviour_parse(sid_behaviour_name((enum sid_behaviour)i), &b),
+				 0);
 		assert_int_equal(b, i);
 	}
 	assert_int_equal(sid_behaviour_parse("end.dx4", &b), 0);

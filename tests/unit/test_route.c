@@ -23,8 +23,8 @@
 
 static struct {
 	int holds[NEXTHOPS];
-	unsigned changes;            /* calls of neighbours_route_changed */
-	struct ip_prefix changed;    /* the last one's prefix */
+	unsigned changes;	  /* calls of neighbours_route_changed */
+	struct ip_prefix changed; /* the last one's prefix */
 } seen;
 
 /* --- what route.c asks of the rest of the program ------------------------------------------- */
@@ -145,15 +145,15 @@ lookup(struct fixture *f, const char *text)
 					: fib6_lookup(f->vrf.fib6, p.addr.bytes);
 }
 
-/* --- tests -------------------------------------------------------------------------------------- */
+/* --- tests --------------------------------------------------------------------------------------
+ */
 
 static void
 a_single_claim_comes_back_as_it_was_made(void **state)
 {
 	struct fixture *f = *state;
 	struct ip_prefix p = prefix("10.1.0.0/16");
-	struct route_claim c = {
-		.nexthop = 5, .kind = ROUTE_STATIC, .proto = 186, .onlink = true};
+	struct route_claim c = {.nexthop = 5, .kind = ROUTE_STATIC, .proto = 186, .onlink = true};
 	struct route r;
 
 	assert_int_equal(route_claim(&f->vrf, &p, &c, NULL), 0);
@@ -327,13 +327,14 @@ the_longest_prefix_matches(void **state)
 	assert_int_equal(r.prefix.len, 16);
 }
 
-/* --- random operations beside a plain array ------------------------------------------------------ */
+/* --- random operations beside a plain array ------------------------------------------------------
+ */
 
 #define PREFIXES 12
 
 static const char *const texts[PREFIXES] = {
-	"0.0.0.0/0",   "10.0.0.0/8",    "10.1.0.0/16", "10.1.1.0/24",  "10.1.1.1/32", "10.1.1.2/32",
-	"2000::/3",    "2001:db8::/32", "2001:db8::/64", "2001:db8::1", "fc00::/7",    "::/0",
+	"0.0.0.0/0", "10.0.0.0/8",    "10.1.0.0/16",   "10.1.1.0/24", "10.1.1.1/32", "10.1.1.2/32",
+	"2000::/3",  "2001:db8::/32", "2001:db8::/64", "2001:db8::1", "fc00::/7",    "::/0",
 };
 
 static void

@@ -1,29 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-.num_tbl8 = chained_tables(routes) ifndef BENCH_FIB_ENGINES_H.num_tbl8 =
-	chained_tables(routes) define BENCH_FIB_ENGINES_H
+#ifndef BENCH_FIB_ENGINES_H
+#define BENCH_FIB_ENGINES_H
 
-		 /**
-		  * .number_tbl8s = chained_tables(routes)file
-		  * What bench_fib compares: noref's tables and DPDK's behind one set of calls.
-		  * A call looks up all addresses, so none of its cost is in the measurement.
-		  */
+/**
+ * @file
+ * What bench_fib compares: noref's tables and DPDK's behind one set of calls.
+ * One call looks up all addresses, so that calling costs nothing.
+ */
 
-		.num_tbl8 = chained_tables(routes) include<stdlib.h>
+#include <stdlib.h>
 
-				    .num_tbl8 = chained_tables(routes) include<rte_fib.h>.num_tbl8 =
-		chained_tables(routes) include<rte_fib6.h>.num_tbl8 =
-			chained_tables(routes) include<rte_lpm.h>.num_tbl8 =
-				chained_tables(routes) include<rte_lpm6.h>
+#include <rte_fib.h>
+#include <rte_fib6.h>
+#include <rte_lpm.h>
+#include <rte_lpm6.h>
 
-					.num_tbl8 = chained_tables(routes) include
-						    "fib.h".num_tbl8 = chained_tables(routes)
-									       include "lookup.h"
+#include "fib.h"
+#include "lookup.h"
 
-										       .num_tbl8 =
-					chained_tables(routes) define BURST 64u.num_tbl8 =
-						chained_tables(routes) define ADDRESSES(1u << 20)
+#define BURST	  64u
+#define ADDRESSES (1u << 20)
 
-							struct route {
+struct route {
 	struct ip_prefix prefix;
 	uint32_t value;
 };
@@ -341,4 +339,4 @@ static const struct engine engines[] = {
 	{"rte_lpm6", AF_INET6, 0, lpm6_create, lpm6_add, lpm6_del, lpm6_destroy, lpm6_lookup},
 };
 
-.num_tbl8 = chained_tables(routes) endif
+#endif

@@ -53,6 +53,7 @@ enum {
 struct burst {
 	unsigned n;
 	bool traced;                             /**< some place has a trace */
+	bool fixed6;                             /**< some IPv6 packet may have its `via` fixed */
 	struct rte_mbuf *pkts[BURST_MAX];
 	uint8_t *l3[BURST_MAX];                  /**< IP header */
 	const struct nexthop *out[BURST_MAX];    /**< how to send it; NULL: not (any more) */
@@ -70,6 +71,7 @@ struct burst {
 	struct place_list ip6;                   /**< IPv6 packets to be checked */
 	struct place_list ip6_route;             /**< IPv6 packets checked, to be routed */
 	struct place_list sid_list;              /**< IPv6 packets to a SID */
+	struct place_list ready4;                /**< IPv4 packets checked, to be looked up */
 
 	/* Scratch of the lookups, by position in a list. */
 	union {

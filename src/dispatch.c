@@ -299,6 +299,7 @@ inner(struct worker *w, struct burst *b, unsigned i, const struct nexthop *sid, 
 	b->flags[i] &= PLACE_GROUP_MAC;
 	b->vrf[i] = sid->sid.table;
 	b->via[i] = sid->sid.nexthop;
+	b->fixed6 = true;
 	list_add(family == AF_INET ? &b->ip4 : &b->ip6, i);
 }
 
@@ -348,6 +349,7 @@ endpoint_other(struct worker *w, struct burst *b, unsigned i, const struct nexth
 		b->flags[i] |= PLACE_TTL_DONE;
 		b->vrf[i] = sid->sid.table;
 		b->via[i] = sid->sid.nexthop;
+		b->fixed6 = true;
 		/* The new destination is the sender's word: never a link's own. */
 		list_add(&b->ip6_route, i);
 		break;

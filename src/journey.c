@@ -15,6 +15,8 @@
  * output.c.
  */
 
+#include <limits.h>
+
 #include <rte_cycles.h>
 #include <rte_ether.h>
 #include <rte_memcpy.h>
@@ -51,6 +53,7 @@ burst_begin(struct burst *b, unsigned n, uint16_t iface, uint16_t vrf)
 {
 	b->n = n;
 	b->traced = false;
+	b->fixed6 = false;
 	memset(b->out, 0, n * sizeof(b->out[0]));
 	memset(b->sid, 0, n * sizeof(b->sid[0]));
 	memset(b->via, 0, n * sizeof(b->via[0]));
@@ -64,72 +67,53 @@ burst_begin(struct burst *b, unsigned n, uint16_t iface, uint16_t vrf)
 	b->ip6.n = 0;
 	b->ip6_route.n = 0;
 	b->sid_list.n = 0;
+	b->ready4.n = 0;
 }
 
-/* Ethernet: frames to our MAC that carry IP, by version. */
-static inline void
-input(struct worker *w, struct burst *b, const struct port *port)
+/* RFC 8200 3: is it an IPv6 packet, all there, from a source
+ * beyond suspicion? Its length goes to *len. */
+static inline bool
+good6(const uint8_t *h, uint16_t room, uint16_t *len)
 {
-	const uint64_t mac_mask = port->any_mac ? 0 : 0xffffffffffff;
-	const uint64_t mac = port->mac & mac_mask;
-	uint64_t bytes = 0;
+	uint16_t payload;
 
-	for (unsigned i = 0; i < b->n; i++) {
-		struct rte_mbuf *m = b->pkts[i];
-		uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);
-		uint64_t head;
-		uint16_t type;
-
-		if (i + PREFETCH_AHEAD < b->n)
-			rte_prefetch0(rte_pktmbuf_mtod(b->pkts[i + PREFETCH_AHEAD], void *));
-		bytes += m->pkt_len;
-		if (unlikely(m->nb_segs != 1 || m->data_len < RTE_ETHER_HDR_LEN)) {
-			input_other(w, b, i, port);
-			continue;
-		}
-		memcpy(&head, frame, sizeof(head));
-		memcpy(&type, frame + 12, sizeof(type));
-		b->l3[i] = frame + RTE_ETHER_HDR_LEN;
-		b->len[i] = (uint16_t)(m->data_len - RTE_ETHER_HDR_LEN);
-		if (unlikely((head & mac_mask) != mac))
-			input_other(w, b, i, port);
-		else if (type == rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV6))
-			list_add(&b->ip6, i);
-		else if (type == rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV4))
-			list_add(&b->ip4, i);
-		else
-			input_other(w, b, i, port);
-	}
-	w->stats.received += b->n;
-	w->stats.port[port->id].rx_packets += b->n;
-	w->stats.port[port->id].rx_bytes += bytes;
+	if (unlikely(room < IP6_HEADER))
+		return false;
+	memcpy(&payload, h + 4, sizeof(payload));
+	*len = (uint16_t)(rte_be_to_cpu_16(payload) + IP6_HEADER);
+	return ((h[0] >> 4) == 6) & (rte_be_to_cpu_16(payload) <= room - IP6_HEADER) &
+	       !ip6_source_suspect(h[8]);
 }
 
-/* RFC 8200 3: is it an IPv6 packet, all there, from a possible source? */
+/* RFC 1812 5.2.2: is it an IPv4 packet without options, all there, its header
+ * undamaged, from a source beyond suspicion? */
+static inline bool
+good4(const uint8_t *h, uint16_t room, uint16_t *len)
+{
+	uint16_t total;
+
+	if (unlikely(room < IP4_HEADER_MIN))
+		return false;
+	memcpy(&total, h + 2, sizeof(total));
+	*len = rte_be_to_cpu_16(total);
+	return (h[0] == 0x45) & (*len >= IP4_HEADER_MIN) & (*len <= room) & ip4_sum_ok_20(h) &
+	       !ip4_source_suspect(h[12]);
+}
+
 static inline void
 check6(struct worker *w, struct burst *b)
 {
 	for (unsigned k = 0; k < b->ip6.n; k++) {
 		unsigned i = b->ip6.at[k];
-		const uint8_t *h = b->l3[i];
-		uint16_t room = b->len[i];
-		uint16_t payload;
+		uint16_t len;
 
-		if (likely(room >= IP6_HEADER)) {
-			memcpy(&payload, h + 4, sizeof(payload));
-			payload = rte_be_to_cpu_16(payload);
-			if (likely((h[0] >> 4) == 6 && payload <= room - IP6_HEADER &&
-				   !ip6_source_martian(h + 8))) {
-				b->len[i] = (uint16_t)(payload + IP6_HEADER);
-				list_add(&b->ip6_route, i);
-				if (unlikely(b->traced))
-					trace_step(b->trace[i], TRACE_IP6, 0, 0, b->len[i], h,
-						   IP6_HEADER);
-				continue;
-			}
-		}
-		if (check6_other(w, b, i))
-			list_add(&b->ip6_route, i);
+		if (likely(good6(b->l3[i], b->len[i], &len)))
+			b->len[i] = len;
+		else if (!check6_other(w, b, i))
+			continue;
+		list_add(&b->ip6_route, i);
+		if (unlikely(b->traced))
+			trace_step(b->trace[i], TRACE_IP6, 0, 0, b->len[i], b->l3[i], IP6_HEADER);
 	}
 	b->ip6.n = 0;
 }
@@ -180,35 +164,48 @@ route6(struct worker *w, struct burst *b)
 	b->ip6_route.n = 0;
 }
 
+/* Is there nothing between the IPv6 header and what the SID takes out of a
+ * tunnel, and are there no congestion marks to be carried over? */
+static inline bool
+plain_tunnel(const struct nexthop *sid, const uint8_t *h)
+{
+	return srv6_decapsulates(sid, h[6]) & ((h[1] & tunnel_ecn_mask) == 0);
+}
+
+/* RFC 8986 4.4 to 4.8 for a plain tunnel: count it for the SID; the inner packet starts behind
+ * the IPv6 header, and the SID says where it is routed. */
+static inline void
+take_out(struct worker *w, struct burst *b, unsigned i, const struct nexthop *sid)
+{
+	struct sid_counters *counters = &w->sids[sid->id];
+
+	counters->packets++;
+	counters->bytes += b->len[i];
+	b->sid[i] = sid->id;
+	b->sid_len[i] = b->len[i];
+	b->l3[i] += IP6_HEADER;
+	b->len[i] = (uint16_t)(b->len[i] - IP6_HEADER);
+	b->vrf[i] = sid->sid.table;
+	b->via[i] = sid->sid.nexthop;
+}
+
 /* RFC 8986: packets that have reached a SID of ours. */
 static inline void
 endpoint(struct worker *w, struct burst *b)
 {
-	const uint8_t ecn_mask = tunnel_ecn_mask;
-
 	for (unsigned k = 0; k < b->sid_list.n; k++) {
 		unsigned i = b->sid_list.at[k];
 		const struct nexthop *sid = nexthop_at(nexthops, b->sid[i]);
-		struct sid_counters *counters = &w->sids[b->sid[i]];
-		uint8_t *h = b->l3[i];
-		uint8_t proto = h[6];
+		uint8_t proto = b->l3[i][6];
 
-		/* An outer header without extensions and without congestion marks,
-		 * and what the behaviour takes out of a tunnel right behind it. */
-		if (unlikely(!srv6_decapsulates(sid, proto) || (h[1] & ecn_mask) != 0 || b->traced)) {
+		if (unlikely(!plain_tunnel(sid, b->l3[i]) || b->traced)) {
 			endpoint_other(w, b, i, sid);
 			continue;
 		}
-		counters->packets++;
-		counters->bytes += b->len[i];
-		b->sid_len[i] = b->len[i];
-		b->sids[i]++;
-		b->l3[i] = h + IP6_HEADER;
-		b->len[i] = (uint16_t)(b->len[i] - IP6_HEADER);
+		take_out(w, b, i, sid);
 		b->flags[i] &= PLACE_GROUP_MAC;
-		b->vrf[i] = sid->sid.table;
-		b->via[i] = sid->sid.nexthop;
 		list_add(proto == PROTO_IP4 ? &b->ip4 : &b->ip6, i);
+		b->fixed6 = true;
 	}
 	b->sid_list.n = 0;
 }
@@ -226,65 +223,170 @@ forward4(struct worker *w, struct burst *b, unsigned i, const struct nexthop *nh
 	b->out[i] = nh;
 }
 
-/* RFC 1812 5.2.2: is it an IPv4 packet, all there, its header undamaged, from
- * a possible source? */
-static inline bool
-check4(struct worker *w, struct burst *b, unsigned i)
+/* Checked and to be looked up, unless a SID has fixed the way. */
+static inline void
+ready4(struct worker *w, struct burst *b, unsigned i)
 {
-	const uint8_t *h = b->l3[i];
-	uint16_t room = b->len[i];
-	uint16_t total;
-	uint32_t src;
+	unsigned n = b->ready4.n;
+	uint32_t dst;
 
-	if (likely(room >= IP4_HEADER_MIN)) {
-		memcpy(&total, h + 2, sizeof(total));
-		memcpy(&src, h + 12, sizeof(src));
-		total = rte_be_to_cpu_16(total);
-		if (likely(h[0] == 0x45 && total >= IP4_HEADER_MIN && total <= room &&
-			   ip4_sum_ok_20(h) && !ip4_source_martian(rte_be_to_cpu_32(src)))) {
-			b->len[i] = total;
-			return true;
-		}
+	if (b->via[i] != 0) {
+		forward4(w, b, i, nexthop_at(nexthops, b->via[i]));
+		return;
 	}
-	return check4_other(w, b, i);
+	memcpy(&dst, b->l3[i] + 16, sizeof(dst));
+	b->dst4[n] = rte_be_to_cpu_32(dst);
+	b->fibs4[n] = vrf_fibs[b->vrf[i]].fib4;
+	list_add(&b->ready4, i);
 }
 
-/* Check IPv4 packets and match their destinations, but where a SID has fixed
- * the way already. */
 static inline void
-route4(struct worker *w, struct burst *b)
+check4(struct worker *w, struct burst *b)
 {
-	struct place_list *list = &b->ip4;
-	unsigned n = 0;
+	for (unsigned k = 0; k < b->ip4.n; k++) {
+		unsigned i = b->ip4.at[k];
+		uint16_t len;
 
-	for (unsigned k = 0; k < list->n; k++) {
-		unsigned i = list->at[k];
-		uint32_t dst;
-
-		if (unlikely(!check4(w, b, i)))
+		if (likely(good4(b->l3[i], b->len[i], &len)))
+			b->len[i] = len;
+		else if (!check4_other(w, b, i))
 			continue;
 		if (unlikely(b->traced))
 			trace_step(b->trace[i], TRACE_IP4, 0, 0, b->len[i], b->l3[i],
 				   IP4_HEADER_MIN);
-		if (b->via[i] != 0) {
-			forward4(w, b, i, nexthop_at(nexthops, b->via[i]));
+		ready4(w, b, i);
+	}
+	b->ip4.n = 0;
+}
+
+/*
+ * A SID that is likely to be the next packet's too: tunnels fill bursts. Asking
+ * the table again would give the same answer, and takes ten times as long.
+ */
+struct last_sid {
+	uint64_t dst[2];
+	const struct nexthop *sid;
+};
+
+/* The SID the packet at h is for, if it is one that needs no trie to be found. */
+static inline const struct nexthop *
+sid_of(const struct fib6 *fib, const uint8_t *h, struct last_sid *last)
+{
+	const struct nexthop *nh;
+	uint64_t dst[2];
+
+	memcpy(dst, h + 24, sizeof(dst));
+	if (likely(((dst[0] ^ last->dst[0]) | (dst[1] ^ last->dst[1])) == 0))
+		return last->sid;
+	nh = nexthop_at(nexthops, fib6_lookup_front(fib, h + 24));
+	memcpy(last->dst, dst, sizeof(dst));
+	last->sid = nh->type == NEXTHOP_SID ? nh : NULL;
+	return last->sid;
+}
+
+/* An IPv4 packet nothing has been found out about yet. */
+static inline void
+begin4(struct worker *w, struct burst *b, unsigned i)
+{
+	uint16_t len;
+
+	if (unlikely(!good4(b->l3[i], b->len[i], &len))) {
+		list_add(&b->ip4, i);
+		return;
+	}
+	b->len[i] = len;
+	ready4(w, b, i);
+}
+
+/* An IPv6 packet nothing has been found out about yet: plain tunnels end at
+ * once, what else there is goes to the list of the stage it needs. */
+static inline void
+begin6(struct worker *w, struct burst *b, unsigned i, const struct fib6 *fib,
+       struct last_sid *last)
+{
+	const struct nexthop *sid;
+	uint16_t len;
+	uint8_t proto;
+
+	if (unlikely(!good6(b->l3[i], b->len[i], &len))) {
+		list_add(&b->ip6, i);
+		return;
+	}
+	b->len[i] = len;
+	sid = sid_of(fib, b->l3[i], last);
+	if (unlikely(sid == NULL || !plain_tunnel(sid, b->l3[i]))) {
+		list_add(&b->ip6_route, i);
+		return;
+	}
+	proto = b->l3[i][6];
+	take_out(w, b, i, sid);
+	if (likely(proto == PROTO_IP4)) {
+		begin4(w, b, i);
+	} else {
+		list_add(&b->ip6, i);
+		b->fixed6 = true;
+	}
+}
+
+/*
+ * Ethernet: frames to our MAC that carry IP go to the list of their version.
+ * Traced ones take every stage in turn.
+ */
+static inline void
+input(struct worker *w, struct burst *b, const struct port *port)
+{
+	const struct fib6 *fib6 = vrf_fibs[iface_at(port->iface)->vrf].fib6;
+	const uint64_t mac_mask = port->any_mac ? 0 : 0xffffffffffff;
+	const uint64_t mac = port->mac & mac_mask;
+	struct last_sid last = {.sid = NULL};
+	const bool traced = b->traced;
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; i < b->n; i++) {
+		struct rte_mbuf *m = b->pkts[i];
+		uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);
+		uint64_t head;
+		uint16_t type;
+
+		if (i + PREFETCH_AHEAD < b->n)
+			rte_prefetch0(rte_pktmbuf_mtod(b->pkts[i + PREFETCH_AHEAD], void *));
+		bytes += m->pkt_len;
+		if (unlikely(m->nb_segs != 1 || m->data_len < RTE_ETHER_HDR_LEN)) {
+			input_other(w, b, i, port);
 			continue;
 		}
-		memcpy(&dst, b->l3[i] + 16, sizeof(dst));
-		b->dst4[n] = rte_be_to_cpu_32(dst);
-		b->fibs4[n] = vrf_fibs[b->vrf[i]].fib4;
-		list->at[n++] = (uint16_t)i;
+		memcpy(&head, frame, sizeof(head));
+		memcpy(&type, frame + 12, sizeof(type));
+		b->l3[i] = frame + RTE_ETHER_HDR_LEN;
+		b->len[i] = (uint16_t)(m->data_len - RTE_ETHER_HDR_LEN);
+		if (unlikely((head & mac_mask) != mac))
+			input_other(w, b, i, port);
+		else if (type == rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV6) && !traced)
+			begin6(w, b, i, fib6, &last);
+		else if (type == rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV4) && !traced)
+			begin4(w, b, i);
+		else
+			input_other(w, b, i, port);
 	}
-	fib4_lookup_burst(b->fibs4, b->dst4, b->values, n);
-	for (unsigned k = 0; k < n; k++) {
-		unsigned i = list->at[k];
+	w->stats.received += b->n;
+	w->stats.port[port->id].rx_packets += b->n;
+	w->stats.port[port->id].rx_bytes += bytes;
+}
+
+/* Longest match of IPv4 destinations. */
+static inline void
+route4(struct worker *w, struct burst *b)
+{
+	fib4_lookup_burst(b->fibs4, b->dst4, b->values, b->ready4.n);
+	for (unsigned k = 0; k < b->ready4.n; k++) {
+		unsigned i = b->ready4.at[k];
 
 		if (unlikely(b->traced))
 			trace_step(b->trace[i], TRACE_LOOKUP, b->vrf[i], AF_INET, b->values[k],
 				   b->l3[i] + 16, 4);
 		forward4(w, b, i, nexthop_at(nexthops, b->values[k]));
 	}
-	list->n = 0;
+	b->ready4.n = 0;
 }
 
 /* IPv6 packets whose way a SID has fixed need no lookup. */
@@ -308,21 +410,20 @@ take_fixed6(struct worker *w, struct burst *b)
 static inline void
 route(struct worker *w, struct burst *b)
 {
-	bool inner = false; /* the first round's packets come straight from the wire */
-
 	stage_end(w, STAGE_PARSE);
 	while (b->ip6.n + b->ip6_route.n != 0) {
 		check6(w, b);
-		if (inner)
+		if (b->fixed6)
 			take_fixed6(w, b);
 		stage_end(w, STAGE_PARSE);
 		route6(w, b);
 		stage_end(w, STAGE_LOOKUP);
 		endpoint(w, b);
 		stage_end(w, STAGE_SID);
-		inner = true;
 	}
-	if (b->ip4.n != 0)
+	check4(w, b);
+	stage_end(w, STAGE_PARSE);
+	if (b->ready4.n != 0)
 		route4(w, b);
 	stage_end(w, STAGE_LOOKUP);
 }
@@ -345,11 +446,28 @@ reference(const struct nexthop *nh)
 }
 #endif
 
+/* Frames that leave by one port, one after the other. */
+struct out_run {
+	unsigned port;
+	struct tx_queue *q;
+	uint64_t bytes;
+};
+
+static inline void
+run_end(struct worker *w, const struct out_run *run)
+{
+	if (run->q != NULL)
+		w->stats.port[run->port].tx_bytes += run->bytes;
+}
+
 /* Write link headers and put the frames, in the order they came, into the
  * transmit buffers of their ports. */
 static inline void
 output(struct worker *w, struct burst *b)
 {
+	struct out_run run = {.port = UINT_MAX};
+	const bool traced = b->traced;
+
 	for (unsigned i = 0; i < b->n; i++) {
 		const struct nexthop *nh = b->out[i];
 		struct rte_mbuf *m = b->pkts[i];
@@ -365,7 +483,7 @@ output(struct worker *w, struct burst *b)
 		}
 		start = (uint16_t)(h - (uint8_t *)m->buf_addr);
 		if (unlikely(m->nb_segs != 1 || start < NEXTHOP_REWRITE_MAX || nh->flags != 0 ||
-			     b->traced)) {
+			     traced)) {
 			if (!output_prepare(w, b, i, nh))
 				continue;
 			m = b->pkts[i];
@@ -379,9 +497,20 @@ output(struct worker *w, struct burst *b)
 			m->data_len = (uint16_t)(b->len[i] + nh->rewrite_len);
 			m->pkt_len = m->data_len;
 		}
-		w->stats.port[nh->port].tx_bytes += m->pkt_len;
-		tx_frame(w, nh->port, m);
+		if (unlikely(nh->port != run.port)) {
+			run_end(w, &run);
+			run = (struct out_run){.port = nh->port, .q = &w->tx[nh->port]};
+		}
+		run.bytes += m->pkt_len;
+		run.q->pkts[run.q->n++] = m;
+		w->tx_dirty |= 1u << run.port;
+		if (unlikely(run.q->n == BURST_MAX)) {
+			run_end(w, &run);
+			run.bytes = 0;
+			tx_flush(w, run.port);
+		}
 	}
+	run_end(w, &run);
 }
 
 void

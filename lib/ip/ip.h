@@ -17,6 +17,7 @@
  * byte order of the machine (RFC 1071 2(B)).
  */
 
+#include <immintrin.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -117,15 +118,25 @@ ip6_pseudo_sum(const uint8_t *h, uint32_t upper_len, uint8_t proto)
 static inline bool
 ip4_sum_ok_20(const uint8_t *h)
 {
-	uint64_t a, b;
+	unsigned long long sum, b;
+	unsigned sum32;
+	uint16_t sum16;
 	uint32_t c;
+	uint8_t carry;
 
-	memcpy(&a, h, 8);
+	/* One's complement addition may be done in any width, with the carry
+	 * brought round each time the width is halved (RFC 1071 2). */
+	memcpy(&sum, h, 8);
 	memcpy(&b, h + 8, 8);
 	memcpy(&c, h + 16, 4);
-	/* 64-bit words added in halves: no carry is lost, folding brings it home. */
-	return ip_sum_fold((a & 0xffffffff) + (a >> 32) + (b & 0xffffffff) + (b >> 32) + c) ==
-	       0xffff;
+	carry = _addcarry_u64(0, sum, b, &sum);
+	carry = _addcarry_u64(carry, sum, c, &sum);
+	_addcarry_u64(carry, sum, 0, &sum);
+	carry = _addcarry_u32(0, (uint32_t)sum, (uint32_t)(sum >> 32), &sum32);
+	sum32 += carry;
+	sum16 = (uint16_t)(sum32 + (sum32 >> 16));
+	sum16 = (uint16_t)(sum16 + (sum16 < (uint16_t)sum32));
+	return sum16 == 0xffff;
 }
 
 /** The same for any header length (20 to 60 bytes, a multiple of 4). */
@@ -177,6 +188,17 @@ ip4_source_martian(uint32_t src)
 	return top - 1 >= 223 || top == 127 || src >> 16 == 0xa9fe;
 }
 
+/** May a source that begins with this byte be one of those? Few packets' sources do. */
+static inline bool
+ip4_source_suspect(uint8_t first)
+{
+	/* 0, 127, 169, and 224 to 255, a bit each. */
+	static const uint64_t suspects[4] = {1, 1ull << 63, 1ull << (169 - 128),
+					     0xffffffff00000000};
+
+	return (suspects[first >> 6] >> (first & 63)) & 1;
+}
+
 /**
  * ::, ::1, multicast: never a valid source on the wire for a routed packet
  * (RFC 4291 2.5.2, 2.5.3, 2.7).
@@ -189,6 +211,13 @@ ip6_source_martian(const uint8_t *src)
 	memcpy(&hi, src, 8);
 	memcpy(&lo, src + 8, 8);
 	return src[0] == 0xff || (hi == 0 && rte_be_to_cpu_64(lo) <= 1);
+}
+
+/** May an IPv6 source that begins with this byte be one of those? */
+static inline bool
+ip6_source_suspect(uint8_t first)
+{
+	return (uint8_t)(first + 1) <= 1;
 }
 
 /**

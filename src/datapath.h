@@ -74,10 +74,8 @@ struct burst {
 	struct place_list ready4;                /**< IPv4 packets checked, to be looked up */
 
 	/* Scratch of the lookups, by position in a list. */
-	union {
-		const struct fib4 *fibs4[BURST_MAX];
-		const struct fib6 *fibs6[BURST_MAX];
-	};
+	const struct fib4 *fibs4[BURST_MAX];
+	const struct fib6 *fibs6[BURST_MAX];
 	const uint8_t *dst6[BURST_MAX];
 	uint32_t dst4[BURST_MAX];
 	uint32_t values[BURST_MAX];

@@ -434,6 +434,34 @@ sid_clear(struct call *call)
 }
 
 static int
+ecn_set(struct call *call)
+{
+	const char *word = call_value(call, "ecn set", "inner or rfc6040");
+
+	if (word == NULL || call_end(call) < 0)
+		return -EINVAL;
+	if (strcmp(word, "rfc6040") == 0)
+		tunnel_ecn_mask = TUNNEL_ECN_RFC6040;
+	else if (strcmp(word, "inner") == 0)
+		tunnel_ecn_mask = 0;
+	else
+		return err_set(call->err, EINVAL, "ecn: '%.20s' is neither inner nor rfc6040", word);
+	return 0;
+}
+
+static int
+ecn_show(struct call *call)
+{
+	const char *word = tunnel_ecn_mask != 0 ? "rfc6040" : "inner";
+
+	out_json_object(call->out, NULL);
+	out_json_string(call->out, "ecn", word);
+	out_json_end(call->out);
+	out_text(call->out, "ecn %s\n", word);
+	return 0;
+}
+
+static int
 tunsrc_set(struct call *call)
 {
 	const char *word = call_value(call, "tunsrc set", "an IPv6 address");
@@ -467,6 +495,10 @@ static const struct command commands[] = {
 	{"show sid", "SIDs with their counters", sid_show, NULL},
 	{"clear sid", "count SIDs from zero", sid_clear, NULL},
 	{"ip sr tunsrc set ADDR", "source address of encapsulated packets", tunsrc_set, NULL},
+	{"ip sr ecn set {inner|rfc6040}",
+	 "congestion marks at the end of a tunnel: the inner packet's own, or RFC 6040's combination",
+	 ecn_set, NULL},
+	{"ip sr ecn show", "what becomes of congestion marks at the end of a tunnel", ecn_show, NULL},
 	{"ip sr tunsrc show", "source address of encapsulated packets", tunsrc_show, NULL},
 };
 

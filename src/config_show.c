@@ -12,6 +12,7 @@
 #include "net.h"
 #include "net_route.h"
 #include "net_words.h"
+#include "worker.h"
 
 enum phase {
 	PHASE_VRFS,
@@ -20,7 +21,7 @@ enum phase {
 	PHASE_LINKS,
 	PHASE_ADDRESSES,
 	PHASE_NEIGHBOURS,
-	PHASE_TUNSRC,
+	PHASE_SR,
 	PHASE_ROUTES,
 	PHASE_SIDS,
 	PHASE_END,
@@ -419,7 +420,11 @@ show_phase(struct call *call, struct config_show *s)
 	case PHASE_NEIGHBOURS:
 		show_neighbour_lines(call, s);
 		return false;
-	case PHASE_TUNSRC:
+	case PHASE_SR:
+		if (tunnel_ecn_mask != 0) {
+			out_text(s->line, "ip sr ecn set rfc6040");
+			end_line(call, s);
+		}
 		if (sr_tunsrc.family != 0) {
 			out_text(s->line, "ip sr tunsrc set %s", ip_addr_format(&sr_tunsrc, text));
 			end_line(call, s);

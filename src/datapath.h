@@ -199,13 +199,6 @@ void hand_to_control(struct worker *w, struct burst *b, unsigned i, enum packet_
  * packet is not simply to be forwarded). */
 void dispatch_other4(struct worker *w, struct burst *b, unsigned i, const struct nexthop *nh);
 void dispatch_other6(struct worker *w, struct burst *b, unsigned i, const struct nexthop *nh);
-/**
- * What becomes of congestion marks when a tunnel ends: 0x30, the ECN bits of an
- * IPv6 header's second byte, to combine outer and inner as RFC 6040 4.2 says; 0
- * to leave the inner packet as it is. Set by the control thread (`ip sr ecn`).
- */
-extern uint8_t tunnel_ecn_mask;
-
 /** dispatch.c: checks failed for place i: drop it with the right reason, or (options and the like) say
  * true: it may go on. */
 bool check4_other(struct worker *w, struct burst *b, unsigned i);

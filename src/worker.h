@@ -44,6 +44,14 @@ void counters_sum(struct stats *sum);
 /** Largest number of packets received so far, for --exit-on-idle. */
 uint64_t counters_received(void);
 
+/**
+ * What becomes of congestion marks when a tunnel ends: 0x30, the ECN bits of an
+ * IPv6 header's second byte, to combine outer and inner as RFC 6040 4.2 says; 0
+ * to leave the inner packet as it is. Set by the control thread (`ip sr ecn`).
+ */
+extern uint8_t tunnel_ecn_mask;
+#define TUNNEL_ECN_RFC6040 0x30
+
 /** Drops by reason since the last drops_clear(). */
 void drops_since_clear(uint64_t drops[DROP_REASON_COUNT]);
 void drops_clear(void);

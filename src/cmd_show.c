@@ -160,21 +160,21 @@ show_queues(struct out *out, const struct worker *w)
 static void
 show_worker(struct out *out, const struct worker *w)
 {
-	double per_packet = w->stats.received == 0
-				    ? 0
-				    : (double)w->busy_cycles / (double)w->stats.received;
+	const struct stats *stats = w->launched ? &w->snapshot : &w->stats;
+	double packets = (double)stats->received;
+	double per_packet = packets == 0 ? 0 : (double)w->busy_cycles / packets;
 	double busy = w->loop_cycles == 0
 			      ? 0
 			      : 100.0 * (double)w->busy_cycles / (double)w->loop_cycles;
 
 	out_json_object(out, NULL);
 	out_json_uint(out, "lcore", w->lcore);
-	out_text(out, "%5u  %14lu  %12lu  %8.1f  %6.1f  ", w->lcore, w->stats.received,
-		 stats_dropped(&w->stats), per_packet, busy);
+	out_text(out, "%5u  %14lu  %12lu  %8.1f  %6.1f  ", w->lcore, stats->received,
+		 stats_dropped(stats), per_packet, busy);
 	show_queues(out, w);
 	out_text(out, "\n");
-	out_json_uint(out, "packets", w->stats.received);
-	out_json_uint(out, "drops", stats_dropped(&w->stats));
+	out_json_uint(out, "packets", stats->received);
+	out_json_uint(out, "drops", stats_dropped(stats));
 	out_json_double(out, "cycles_per_packet", per_packet, 1);
 	out_json_double(out, "busy_percent", busy, 1);
 	out_json_end(out);
@@ -183,10 +183,12 @@ show_worker(struct out *out, const struct worker *w)
 static int
 show_lcore(struct call *call)
 {
+	struct stats sum;
 	int rc = call_end(call);
 
 	if (rc != 0)
 		return rc;
+	counters_sum(&sum); /* has every worker take a snapshot */
 	out_text(call->out, "lcore         packets         drops  cyc/pkt   busy%%  queues\n");
 	out_json_array(call->out, NULL);
 	for (unsigned id = 0; id < workers_count(); id++)

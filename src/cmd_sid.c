@@ -436,16 +436,7 @@ sid_clear(struct call *call)
 static int
 ecn_set(struct call *call)
 {
-	const char *word = call_value(call, "ecn set", "inner or rfc6040");
-
-	if (word == NULL || call_end(call) < 0)
-		return -EINVAL;
-	if (strcmp(word, "rfc6040") == 0)
-		tunnel_ecn_mask = TUNNEL_ECN_RFC6040;
-	else if (strcmp(word, "inner") == 0)
-		tunnel_ecn_mask = 0;
-	else
-		return err_set(call->err, EINVAL, "ecn: '%.20s' is neither inner nor rfc6040", word);
+	tunnel_ecn_mask = call_head_is(call, 4, "rfc6040") ? TUNNEL_ECN_RFC6040 : 0;
 	return 0;
 }
 

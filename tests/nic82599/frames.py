@@ -7,8 +7,8 @@ import struct
 logging.getLogger("scapy.runtime").setLevel(logging.ERROR)
 
 from scapy.layers.inet import IP, TCP, UDP  # noqa: E402
-from scapy.layers.inet6 import IPv6  # noqa: E402
-from scapy.layers.l2 import Dot1Q, Ether  # noqa: E402
+from scapy.layers.inet6 import ICMPv6ND_NS, ICMPv6NDOptSrcLLAddr, IPv6  # noqa: E402
+from scapy.layers.l2 import ARP, Dot1Q, Ether  # noqa: E402
 
 from bench import MAC, PEER  # noqa: E402
 
@@ -40,6 +40,21 @@ def tunnel(flow, outer="fd00::1", **inner):
     return bytes(Ether(src=PEER[0], dst=MAC[0]) / IPv6(src=outer, dst=SID, fl=flow, nh=4)
                  / IP(src=f"10.8.{flow // 250}.{flow % 250 + 1}", dst="10.9.0.1", **inner)
                  / UDP(sport=1024 + flow, dport=5000) / (b"x" * 18))
+
+
+def other_mac(frame, mac="02:00:00:00:00:77"):
+    """The frame to another station."""
+    return bytes.fromhex(mac.replace(":", "")) + frame[6:]
+
+
+def neighbour_question(address):
+    """An ARP request or a neighbour solicitation on port 0's network."""
+    if ":" not in address:
+        return padded(bytes(Ether(src=PEER[0], dst="ff:ff:ff:ff:ff:ff")
+                            / ARP(op=1, hwsrc=PEER[0], psrc="10.0.0.2", pdst=address)))
+    return bytes(Ether(src=PEER[0], dst="33:33:ff:00:00:01")
+                 / IPv6(src="fc00:0:0:1::2", dst="ff02::1:ff00:1", hlim=255)
+                 / ICMPv6ND_NS(tgt=address) / ICMPv6NDOptSrcLLAddr(lladdr=PEER[0]))
 
 
 def forwarded(frame, port=1):

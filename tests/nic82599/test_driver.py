@@ -42,6 +42,12 @@ class Testpmd(bench.Bench):
         self.until(lambda: self.verdicts() != was, f"an answer to {text}")
         return self.verdicts()[0] > was[0]
 
+    def restart(self):
+        for line in ("stop", "port stop 0", "port start 0", "start"):
+            self.tell(line)
+        self.until(lambda: self.printed()[0].count("packet forwarding - ports") > 1,
+                   "testpmd to run again")
+
     def verdicts(self):
         out, err = self.printed()
         text = out + err
@@ -109,6 +115,17 @@ class Rules(unittest.TestCase):
             self.assertIsNone(pmd.queue_of(udp(0)))
             self.assertFalse(pmd.rule("eth / ipv4 src is 10.8.0.1 / udp dst is 5000 / end "
                                       "actions drop"))
+
+    def test_director_takes_no_rule_after_a_restart(self):
+        """testpmd flushes a port's rules when it stops it; new ones are refused afterwards."""
+        rule = ("eth / ipv4 src spec 10.8.0.0 src mask 255.255.255.0 / udp dst is 5000 / end "
+                "actions queue index 3")
+        with Testpmd() as pmd:
+            self.assertTrue(pmd.rule(rule))
+            self.assertEqual(pmd.queue_of(udp(0)), 3)
+            pmd.restart()
+            self.assertEqual(pmd.queue_of(udp(0)), 0)
+            self.assertFalse(pmd.rule(rule.replace("10.8.0.0", "10.8.1.0")))
 
     def test_director_signature_is_the_only_ipv6_rule(self):
         match = "ipv6 src is 2001:db8::1 dst is 2001:db8::2 / udp src is 1000 dst is 53 / end "

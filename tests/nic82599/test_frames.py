@@ -6,7 +6,7 @@ import unittest
 from scapy.layers.l2 import Dot1Q, Ether
 
 from bench import MAC, PEER, Bench
-from frames import ROUTER, SID, forwarded, tunnel, udp
+from frames import ROUTER, SID, forwarded, neighbour_question, other_mac, tunnel, udp
 
 VLAN = f"""\
 ip link add link 0 name 0.100 type vlan id 100
@@ -45,6 +45,24 @@ class Jumbo(unittest.TestCase):
             router.wait_sent(1, 1 + len(frames))
             self.assertEqual(router.truth(1)["tx_malformed"], 0)
             self.assertEqual(router.finish().sent[1][1:], [forwarded(frame) for frame in frames])
+
+    def test_mtu_9000_in_one_buffer_keeps_the_fast_path(self):
+        frame = udp(size=8972)
+        with Bench(ROUTER, args=["--max-pkt-len=9018", "--mbuf-size=9344"], memory=400) as router:
+            self.assertFalse(router.ask("show port info 0")[0]["multi_segs"])
+            router.arrive(0, [frame])
+            router.wait_sent(1, 1)
+            self.assertEqual(router.finish().sent[1], [forwarded(frame)])
+
+    def test_buffers_that_are_no_whole_kib(self):
+        """The NIC rounds them down: ordinary frames come in several, and leave whole."""
+        frames = [udp(flow, size=size) for flow, size in enumerate((18, 900, 1000, 1100, 1472))]
+        for size in (1664, 2048, 3000):
+            with self.subTest(size), Bench(ROUTER, args=[f"--mbuf-size={size}"]) as router:
+                router.arrive(0, frames)
+                router.wait_sent(1, len(frames))
+                self.assertEqual(router.truth(1)["tx_malformed"], 0)
+                self.assertEqual(router.finish().sent[1], list(map(forwarded, frames)))
 
     def test_only_the_receiving_port_is_jumbo(self):
         """Chains reach a port whose own MTU needs none: nothing may leave cut short."""
@@ -168,17 +186,6 @@ class Statistics(unittest.TestCase):
             self.assertEqual(device[1]["tx_good_packets"], len(frames))
             self.assertEqual(device[0]["rx_errors"], 0)
 
-    def test_other_stations_frames_are_filtered_by_the_nic(self):
-        other = bytearray(udp())
-        other[0:6] = bytes.fromhex("020000000077")
-        with Bench(ROUTER) as router:
-            router.play(0, [bytes(other)], count=False)
-            router.until(lambda: router.truth(0)["filtered"] == 1, "the frame to be filtered")
-            router.tell("set promisc 0 on")
-            router.arrive(0, [bytes(other)])
-            run = router.finish()
-            self.assertEqual(run.drops, {"other_host": 1})
-
     def test_frames_lost_for_want_of_descriptors(self):
         """More at once than two queues have descriptors: lost ones are in the port's numbers."""
         with Bench(ROUTER, args=["--rxq=2", "--rxd=64", "--no-start"]) as router:
@@ -215,3 +222,65 @@ class Statistics(unittest.TestCase):
             self.assertEqual(router.ask("show port stats all")[0]["rx_packets"], 0)
             self.assertEqual(router.ask("show port stats all")[1]["tx_packets"], 0)
             router.tell("quit")
+
+
+class Filters(unittest.TestCase):
+    """What the NIC lets through, also after it has been stopped and set up again."""
+
+    def again(self, router, check):
+        check()
+        router.tell("port stop 0")
+        router.tell("port start 0")
+        router.link_is(0, True)
+        check()
+        router.tell("ip link set dev 0 mtu 9000")
+        router.link_is(0, True)
+        check()
+        router.finish()
+
+    def filtered(self, router, frame):
+        was = router.truth(0)["filtered"]
+        router.play(0, [frame], count=False)
+        router.until(lambda: router.truth(0)["filtered"] == was + 1, "the NIC to filter a frame")
+
+    def passes(self, router, frame):
+        was = router.truth(1)["sent"]
+        router.arrive(0, [frame])
+        router.wait_sent(1, was + 1)
+
+    def test_other_stations(self):
+        with Bench(ROUTER) as router:
+            self.again(router, lambda: self.filtered(router, other_mac(udp())))
+
+    def test_promiscuous(self):
+        with Bench(ROUTER) as router:
+            router.tell("set promisc 0 on")
+            router.arrive(0, [other_mac(udp())])
+            self.assertEqual(router.ask("show drops"), {"other_host": 1})
+            router.tell("set promisc 0 off")
+            self.filtered(router, other_mac(udp()))
+            router.finish()
+
+    def test_any_mac(self):
+        with Bench(ROUTER) as router:
+            router.tell("ip link set dev 0 any-mac on")
+            self.again(router, lambda: self.passes(router, other_mac(udp())))
+
+    def test_another_address(self):
+        with Bench(ROUTER) as router:
+            router.tell("ip link set dev 0 address 02:00:00:00:00:77")
+
+            def check():
+                self.passes(router, other_mac(udp()))
+                self.filtered(router, udp())
+            self.again(router, check)
+
+    def test_groups(self):
+        """Neighbour solicitations and ARP requests are answered."""
+        with Bench(ROUTER) as router:
+            def check():
+                for frame in (neighbour_question("fc00:0:0:1::1"), neighbour_question("10.0.0.1")):
+                    was = router.truth(0)["sent"]
+                    router.arrive(0, [frame])
+                    router.wait_sent(0, was + 1)
+            self.again(router, check)

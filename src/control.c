@@ -48,6 +48,15 @@ on_wake(void *arg)
 		loop_wake(control_loop);
 }
 
+/* Packets in the rings name next hops by index. Before an index can come to
+ * mean something else, they are taken. */
+static void
+take_all(void)
+{
+	while (handoff_poll())
+		;
+}
+
 static void
 on_tick(void *arg)
 {
@@ -95,6 +104,7 @@ control_init(const struct options *opts, struct console *console, struct err *er
 	    loop_every(control_loop, TICK_MS, on_tick, NULL) == NULL)
 		return err_set(err, errno, "cannot wait for events: %s", strerror(errno));
 	loop_on_wake(control_loop, on_wake, NULL);
+	rcu->before_free = take_all;
 	if (options->exit_on_idle_ms != 0 &&
 	    loop_every(control_loop, RTE_MIN(options->exit_on_idle_ms, 50u), on_idle_check,
 		       NULL) == NULL)

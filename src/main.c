@@ -167,6 +167,7 @@ run(const struct options *options, const char *prefix, struct err *err)
 stop:
 	terminal_close(terminal);
 	ctl_close(ctl);
+	rcu->before_free = NULL;
 	workers_join();
 	trace_fini();
 	net_fini();

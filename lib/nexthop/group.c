@@ -47,7 +47,7 @@ nexthop_group_values(const struct nexthop_member *members, unsigned n, uint32_t 
 
 		values[e] = 0;
 		for (unsigned m = 0; m < n; m++) {
-			double score = -members[m].weight / log(lottery(members[m].nexthop, e));
+			double score = -(double)members[m].weight / log(lottery(members[m].nexthop, e));
 
 			if (score > best) {
 				best = score;

@@ -50,13 +50,19 @@ no_memory:
 }
 
 static void
-free_until(struct rcu_queue *q, uint64_t end)
+free_until(struct rcu *rcu, uint64_t end)
 {
+	struct rcu_queue *q = rcu->queue;
+
+	rcu->freeing = true;
+	if (rcu->before_free != NULL && q->freed != end)
+		rcu->before_free();
 	for (; q->freed != end; q->freed++) {
 		struct retired *r = &q->slots[q->freed & QUEUE_MASK];
 
 		r->fn(r->ctx, r->what);
 	}
+	rcu->freeing = false;
 }
 
 void
@@ -64,8 +70,9 @@ rcu_destroy(struct rcu *rcu)
 {
 	if (rcu == NULL)
 		return;
+	rcu->before_free = NULL;
 	if (rcu->queue != NULL)
-		free_until(rcu->queue, rcu->queue->tail);
+		free_until(rcu, rcu->queue->tail);
 	free(rcu->queue);
 	free(rcu->qsbr);
 	free(rcu);
@@ -76,13 +83,15 @@ rcu_poll(struct rcu *rcu)
 {
 	struct rcu_queue *q = rcu->queue;
 
+	if (rcu->freeing)
+		return;
 	/* Twice: freeing the closed batch lets the open one close, and with no
 	 * worker online that one is free at once too. */
 	for (unsigned i = 0; i < 2; i++) {
 		if (q->freed != q->closed) {
 			if (rte_rcu_qsbr_check(rcu->qsbr, q->token, false) != 1)
 				return;
-			free_until(q, q->closed);
+			free_until(rcu, q->closed);
 		}
 		if (q->tail == q->closed)
 			return;
@@ -94,9 +103,13 @@ rcu_poll(struct rcu *rcu)
 void
 rcu_synchronize(struct rcu *rcu)
 {
+	uint64_t end = rcu->queue->tail;
+
 	rte_rcu_qsbr_synchronize(rcu->qsbr, RTE_QSBR_THRID_INVALID);
-	rcu->queue->closed = rcu->queue->tail;
-	free_until(rcu->queue, rcu->queue->tail);
+	if (rcu->freeing)
+		return;
+	rcu->queue->closed = end;
+	free_until(rcu, end);
 }
 
 void

@@ -27,6 +27,13 @@
 struct rcu {
 	struct rte_rcu_qsbr *qsbr; /**< what workers report to */
 	struct rcu_queue *queue;   /**< control thread only */
+	/**
+	 * Called, when set, after workers have passed a quiescent state and
+	 * before anything is freed: the owner takes what workers had handed over
+	 * by then, which may still name what is about to go. It may retire.
+	 */
+	void (*before_free)(void);
+	bool freeing;
 };
 
 /** Frees one retired thing; ctx and what are the values given to rcu_retire. */

@@ -7,7 +7,7 @@ import struct
 import time
 
 from harness import Skip, quick
-from test_decap import topology as tunnels, transfer, tunnel4, tunnel6
+from test_decap import topology as tunnels, transfer, tunnel4, tunnel6, xdp_sockets
 from test_neighbours import topology
 
 
@@ -32,7 +32,7 @@ def echo_to_own_addresses(lab):
 
 @quick
 def echo_to_a_sid(lab):
-    src, _, noref = tunnels(lab, "net_af_packet", ["End.DX4", "End.DT46"], vrf=True)
+    src, _, noref = tunnels(lab, "net_af_packet", ["End.DX4 in VRF", "End.DT46"], vrf=True)
     src.must_ping("fc00:0:1:d4::", 3)
     src.must_ping("fc00:0:1:146::", 3)
     assert "sid_upper_layer" not in noref.drops(), noref.drops()
@@ -43,15 +43,15 @@ def ping_from_the_console(lab):
     _, _, noref = topology(lab)
     for address in ("192.0.2.2", "fc00:0:0:1::2"):
         text = noref.ctl(f"ping {address} count 3")
-        assert re.search(r"\b3 (packets )?received", text), text
-    text = noref.ctl_status("ping 192.0.2.77 count 1")
-    assert text[0] == 1 or re.search(r"\b0 (packets )?received|100(\.0)?% ", text[1]), text
+        assert re.search(r"\b3 (answered|received)", text), text
+    status, text, error = noref.ctl_status("ping 192.0.2.77 count 1")
+    assert status == 1 or re.search(r"\b0 (answered|received)", text), (status, text, error)
 
 
 def ping_from_a_vrf(lab):
     _, _, noref = tunnels(lab, "net_af_packet", ["End.DT4"], vrf=True)
     text = noref.ctl("ping 10.0.2.2 vrf red count 2")
-    assert re.search(r"\b2 (packets )?received", text), text
+    assert re.search(r"\b2 (answered|received)", text), text
     assert noref.refused("ping 10.0.2.2 count 1")
 
 
@@ -157,8 +157,11 @@ def fragmentation(lab):
 
 
 def fragments_pass(lab):
-    """Fragments made by the kernel go through like any packet."""
-    src, _, _ = topology(lab)
+    """Fragments made by the kernel go through like any packet. Not over net_af_packet: it has the kernel put
+    IPv4 fragments together (PACKET_FANOUT_FLAG_DEFRAG) and then cuts the result to its frame size."""
+    if not xdp_sockets():
+        raise Skip("this kernel has no AF_XDP sockets")
+    src, _, _ = topology(lab, "net_af_xdp")
     src.must_ping("10.0.2.2", 2, "-M dont -s 4000")
     src.must_ping("2001:db8:2::2", 2, "-s 4000")
 
@@ -194,13 +197,23 @@ def unknown_protocol(lab):
 
 
 def error_rate_is_limited(lab):
-    """A hundred packets that deserve an error get some errors, not a hundred."""
+    """A burst of packets that each deserve an error gets some errors, not thousands."""
     src, _, noref = topology(lab)
     src.must_ping("10.0.2.2", 1)
-    text = src.run("ping -n -c 500 -i 0.001 -W 1 -t 1 10.0.2.2", check=False)
-    errors = text.count("Time to live exceeded")
-    assert 1 <= errors < 500, f"{errors} errors for 500 packets"
-    assert noref.drops().get("ip4_ttl") == 500, noref.drops()
+    before = noref.port(0)["tx_packets"]
+    with src.entered():
+        client = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    with client:
+        client.setsockopt(socket.IPPROTO_IP, socket.IP_TTL, 1)
+        for number in range(5000):
+            try:
+                client.sendto(b"too far", ("10.0.2.2", 40000 + number))
+            except OSError:
+                pass  # an error for an earlier one
+    time.sleep(0.5)
+    drops, errors = noref.drops()["ip4_ttl"], noref.port(0)["tx_packets"] - before
+    assert drops >= 2000, drops
+    assert 1 <= errors <= drops / 2, f"{errors} errors for {drops} packets"
 
 
 # --- VLANs ----------------------------------------------------------------------

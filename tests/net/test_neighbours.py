@@ -14,7 +14,7 @@ SCRIPT = """
 """
 
 
-def topology(lab):
+def topology(lab, driver="net_af_packet"):
     """src ── 0 noref 1 ── dst, plain forwarding."""
     src, router, dst = lab.namespaces("src", "router", "dst")
     lab.port(router, "n0", src, "s0")
@@ -27,7 +27,7 @@ def topology(lab):
     dst.ip("addr add 2001:db8:2::2/64 dev d0")
     dst.ip("route add default via 10.0.2.1")
     dst.ip("route add default via 2001:db8:2::1")
-    noref = lab.noref(router, ["net_af_packet0,iface=n0", "net_af_packet1,iface=n1"], SCRIPT)
+    noref = lab.noref(router, [f"{driver}0,iface=n0", f"{driver}1,iface=n1"], SCRIPT)
     return src, dst, noref
 
 
@@ -118,6 +118,22 @@ def neighbour_changes_its_mac(lab):
         assert noref.neighbour(address)["lladdr"] == "02:00:00:00:99:02", noref.neighbour(address)
 
 
+def carrier_loss_forgets_neighbours(lab):
+    """Another host is plugged in at the same address and stays silent: no wait for a timer."""
+    src, dst, noref = topology(lab)
+    src.must_ping("10.0.2.2", 2)
+    dst.ip("link set d0 down")
+    # The state of links is looked at once a second.
+    wait_until(lambda: noref.neighbour("10.0.2.2") is None or "REACHABLE" not in state(noref.neighbour("10.0.2.2")), 5,
+               f"the neighbour to be forgotten, still {noref.neighbour('10.0.2.2')}")
+    dst.ip("link set d0 address 02:00:00:00:99:04")
+    dst.ip("link set d0 up")
+    dst.ip("route replace default via 10.0.2.1")
+    mac = lab.all_namespaces[1].mac("n1")
+    dst.ip(f"neigh replace 10.0.2.1 lladdr {mac} dev d0 nud permanent")
+    wait_until(lambda: src.ping("10.0.2.2", 1, timeout=1)[0] == 1, 5, "the new host to be found")
+
+
 def gratuitous_arp_updates_an_entry(lab):
     """The host announces its new MAC (arp_notify, ndisc_notify) and says nothing else."""
     src, dst, noref = topology(lab)
@@ -189,5 +205,6 @@ def flushed_entries_are_found_again(lab):
 
 
 TESTS = [both_resolve, kernel_probes_its_stale_entry, kernel_finds_a_new_mac_of_ours, our_stale_entry_is_probed,
-         neighbour_changes_its_mac, gratuitous_arp_updates_an_entry, nobody_answers, host_goes_away,
+         neighbour_changes_its_mac, gratuitous_arp_updates_an_entry,
+         carrier_loss_forgets_neighbours, nobody_answers, host_goes_away,
          static_entry_stays, flushed_entries_are_found_again]

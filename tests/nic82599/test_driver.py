@@ -20,12 +20,12 @@ class Testpmd(bench.Bench):
     def __init__(self, args=("--rxq=8", "--disable-rss"), forward="rxonly", before=()):
         super().__init__(nics=1, memory=400, command=lambda space: [
             "stdbuf", "-oL", TESTPMD, *space.command[1:space.command.index("--")], "--", "-i",
-            "--total-num-mbufs=16384", *args], stdin=subprocess.PIPE)
+            "--total-num-mbufs=16384", "--no-flush-rx", *args], stdin=subprocess.PIPE)
         for line in (*before, f"set fwd {forward}", "start", "set verbose 0"):
             self.tell(line)
 
     def answers(self):
-        return "packet forwarding" in self.printed()[0]
+        return "packet forwarding - ports" in self.printed()[0]
 
     def tell(self, command):
         self.process.stdin.write(command.encode() + b"\n")

@@ -64,15 +64,6 @@ load32(const uint8_t *p)
 	return value;
 }
 
-static inline uint64_t
-load64(const uint8_t *p)
-{
-	uint64_t value;
-
-	memcpy(&value, p, sizeof(value));
-	return value;
-}
-
 /** Network order. */
 static inline uint16_t
 load16_be(const uint8_t *p)

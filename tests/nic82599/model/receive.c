@@ -163,23 +163,22 @@ stored_bytes(struct nic *nic, const struct frame *f, bool strip, bool keep_fcs, 
 }
 
 /** A frame longer than a buffer goes into several; only the last descriptor has EOP and the whole
- * status. Words 2 and 3 hold DD: the driver looks at them first, so they are written last. */
+ * status. The second half of a descriptor has DD: the driver looks at it first, it is written last. */
 static void
 place(struct nic *nic, struct queue *q, const uint8_t *bytes, uint32_t length,
       const uint32_t head_words[2], uint32_t status, uint16_t tag)
 {
-	uint8_t *ring = nic_dma((uint64_t)reg_get(nic, q->base + Q_BASE_HIGH) << 32 |
-				reg_get(nic, q->base + Q_BASE_LOW));
+	uint64_t *ring = nic_dma((uint64_t)reg_get(nic, q->base + Q_BASE_HIGH) << 32 |
+				 reg_get(nic, q->base + Q_BASE_LOW));
 
 	while (length > 0) {
-		uint8_t *descriptor = ring + q->head * 16;
+		uint64_t *descriptor = ring + q->head * 2;
 		uint32_t part = length < q->buffer ? length : q->buffer;
 		uint64_t last = part == length ? status | STATUS_EOP : status & STATUS_DD;
 
-		memcpy(nic_dma(load64(descriptor)), bytes, part);
+		memcpy(nic_dma(descriptor[0]), bytes, part);
 		memcpy(descriptor, head_words, 8);
-		__atomic_store_n((uint64_t *)(void *)(descriptor + 8),
-				 last | (uint64_t)part << 32 | (uint64_t)tag << 48,
+		__atomic_store_n(&descriptor[1], last | (uint64_t)part << 32 | (uint64_t)tag << 48,
 				 __ATOMIC_RELEASE);
 		bytes += part;
 		length -= part;

@@ -46,25 +46,37 @@ leave(struct nic *nic, unsigned queue, uint8_t *frame, uint32_t length)
 	wire_send(nic, frame, length);
 }
 
-static void
-write_back(uint8_t *descriptor)
+/* A descriptor is two words of 64 bits: an address or a context's lengths; command below options.
+ */
+
+static uint32_t
+command_of(const uint64_t *descriptor)
 {
-	memset(descriptor, 0, 8);
-	__atomic_store_n((uint64_t *)(void *)(descriptor + 8), (uint64_t)TXD_DD << 32,
-			 __ATOMIC_RELEASE);
+	return (uint32_t)descriptor[1];
+}
+
+static uint32_t
+options_of(const uint64_t *descriptor)
+{
+	return (uint32_t)(descriptor[1] >> 32);
 }
 
 static void
-context_descriptor(struct tx_queue *q, uint8_t *descriptor)
+write_back(uint64_t *descriptor)
 {
-	uint32_t last = load32(descriptor + 12);
+	descriptor[0] = 0;
+	__atomic_store_n(&descriptor[1], (uint64_t)TXD_DD << 32, __ATOMIC_RELEASE);
+}
 
-	q->context[last >> 4 & 1] = (struct tx_context){
-		.vlan_and_lengths = load32(descriptor),
-		.type = load32(descriptor + 8),
-		.segmentation = last,
+static void
+context_descriptor(struct tx_queue *q, uint64_t *descriptor)
+{
+	q->context[options_of(descriptor) >> 4 & 1] = (struct tx_context){
+		.vlan_and_lengths = (uint32_t)descriptor[0],
+		.type = command_of(descriptor),
+		.segmentation = options_of(descriptor),
 	};
-	if ((load32(descriptor + 8) & TXD_RS) != 0)
+	if ((command_of(descriptor) & TXD_RS) != 0)
 		write_back(descriptor);
 }
 
@@ -85,16 +97,16 @@ check_payload_length(struct nic *nic, const struct tx_queue *q, uint32_t command
 
 /** True: a packet is complete, and sent. */
 static bool
-data_descriptor(struct nic *nic, unsigned index, uint8_t *descriptor)
+data_descriptor(struct nic *nic, unsigned index, uint64_t *descriptor)
 {
 	struct tx_queue *q = &nic->tx[index];
-	uint32_t command = load32(descriptor + 8), part = command & TXD_LENGTH;
+	uint32_t command = command_of(descriptor), part = command & TXD_LENGTH;
 	bool whole = (command & TXD_EOP) != 0;
 
 	if (q->length == 0)
-		q->first_options = load32(descriptor + 12);
+		q->first_options = options_of(descriptor);
 	if (q->length + part <= TX_PACKET_MAX) {
-		memcpy(q->packet + q->length, nic_dma(load64(descriptor)), part);
+		memcpy(q->packet + q->length, nic_dma(descriptor[0]), part);
 		q->length += part;
 	}
 	if (whole) {
@@ -116,7 +128,7 @@ transmit_queue(struct nic *nic, unsigned index, unsigned budget)
 	uint32_t size = reg_get(nic, base + Q_LENGTH) / 16, tail = reg_get(nic, base + Q_TAIL);
 	struct tx_queue *q = &nic->tx[index];
 	unsigned sent = 0;
-	uint8_t *ring;
+	uint64_t *ring;
 
 	if (head == tail || size == 0 || (reg_get(nic, base + Q_CONTROL) & DCTL_ENABLE) == 0)
 		return 0;
@@ -127,9 +139,9 @@ transmit_queue(struct nic *nic, unsigned index, unsigned budget)
 	ring = nic_dma((uint64_t)reg_get(nic, base + Q_BASE_HIGH) << 32 |
 		       reg_get(nic, base + Q_BASE_LOW));
 	while (head != tail && sent < budget) {
-		uint8_t *descriptor = ring + head * 16;
+		uint64_t *descriptor = ring + head * 2;
 
-		if (TXD_TYPE(load32(descriptor + 8)) == TYPE_CONTEXT)
+		if (TXD_TYPE(command_of(descriptor)) == TYPE_CONTEXT)
 			context_descriptor(q, descriptor);
 		else if (data_descriptor(nic, index, descriptor))
 			sent++;

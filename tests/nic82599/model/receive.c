@@ -163,7 +163,8 @@ stored_bytes(struct nic *nic, const struct frame *f, bool strip, bool keep_fcs, 
 }
 
 /** A frame longer than a buffer goes into several; only the last descriptor has EOP and the whole
- * status. The second half of a descriptor has DD: the driver looks at it first, it is written last. */
+ * status. The second half of a descriptor has DD: the driver looks at it first, it is written last.
+ */
 static void
 place(struct nic *nic, struct queue *q, const uint8_t *bytes, uint32_t length,
       const uint32_t head_words[2], uint32_t status, uint16_t tag)

@@ -130,8 +130,8 @@ block_free(struct heap *heap, uint32_t page, unsigned order)
 
 /* --- Slabs ----------------------------------------------------------------- */
 
-static const uint16_t class_units[HEAP_CLASSES] = {1,  2,  3,  4,  5,  6,  7,  8,  9,	10,  11,
-						   12, 13, 14, 15, 16, 17, 32, 64, 128, 256, 512};
+static const uint16_t class_units[HEAP_CLASSES] = {1,  2,  3,  4,  5,  6,  7,  8,  9,	10,  11, 12,
+						   13, 14, 15, 16, 17, 20, 32, 64, 128, 256, 512};
 
 static unsigned
 class_of(size_t units)

@@ -28,7 +28,7 @@
 #define HEAP_PAGE_SHIFT 16
 #define HEAP_HUGE_SHIFT 21
 #define HEAP_ORDERS	21 /**< up to 2^20 pages: 64 GiB */
-#define HEAP_CLASSES	22 /**< 1 to 17 units, then 32, 64, 128, 256, 512 */
+#define HEAP_CLASSES	23 /**< 1 to 17 units, then 20, 32, 64, 128, 256, 512 */
 
 /** What is known about a page of 64 KiB. */
 struct heap_page {

@@ -22,7 +22,9 @@
 #define FIB_CHILD 0x80000000u
 /** With FIB_CHILD, in the root only: to 65,536 references, one per first 16 bits. */
 #define FIB_DIRECT 0x40000000u
-#define FIB_INDEX  0x3fffffffu
+/** With FIB_CHILD, in any other IPv4 reference: the node is wide. */
+#define FIB_WIDE  FIB_DIRECT
+#define FIB_INDEX 0x3fffffffu
 /** Nodes are numbered by the cache line. */
 #define FIB_UNIT_SHIFT 6
 
@@ -51,6 +53,15 @@ struct fib_node {
 	uint8_t after[4];  /**< bits set in the words of `ends` after this one */
 };
 
+/** A quarter of a wide node (IPv4): what 64 of its slots need is in one line, if they have few
+ * runs. */
+struct fib_quarter {
+	uint64_t ends;	     /**< bit i: slot i ends a run and isn't the last of the quarter */
+	uint32_t fallback;   /**< as in struct fib_node */
+	uint32_t entries_at; /**< bytes from here to the entries */
+	uint32_t entries[12];
+};
+
 /** An IPv6 node may skip up to 8 bytes in which no prefix ends or parts. */
 struct fib_node6 {
 	struct fib_node node;
@@ -67,6 +78,7 @@ struct fib_node6 {
 #define FIB6_HEADER  offsetof(struct fib_node6, entries)
 static_assert(FIB4_HEADER == 40, "header and 6 entries in a cache line");
 static_assert(FIB6_HEADER == 52, "header and 3 entries in a cache line");
+static_assert(sizeof(struct fib_quarter) == 64, "a quarter is a cache line");
 
 static inline uint32_t
 fib_load(const uint32_t *ref)
@@ -143,12 +155,34 @@ fib4_start(const struct fib_reader *r, uint32_t *addr, uint32_t *best)
 	return ref;
 }
 
-/** Where the node has its answer for the address, shifted so that its byte is the first. */
+/** Where a quarter has the answer for one of its slots. */
+static inline const uint32_t *
+fib_quarter_entry(const struct fib_quarter *q, unsigned slot)
+{
+	return (const uint32_t *)((const uint8_t *)q + q->entries_at) +
+	       __builtin_popcountll(q->ends >> (slot & 63));
+}
+
+/** Where the line to begin with is. The address is shifted so that the node's byte is first. */
+static inline const void *
+fib4_node(const uint8_t *base, uint32_t ref, uint32_t addr)
+{
+	if (ref & FIB_WIDE)
+		return (const struct fib_quarter *)fib_at(base, ref & ~FIB_WIDE) + (addr >> 30);
+	return fib_at(base, ref);
+}
+
+/** Where the node has its answer for the address. */
 static inline const uint32_t *
 fib4_entry(const uint8_t *base, uint32_t ref, uint32_t addr, uint32_t *best)
 {
-	const struct fib_node *node = fib_at(base, ref);
+	const struct fib_quarter *q = fib4_node(base, ref, addr);
+	const struct fib_node *node = fib4_node(base, ref, addr);
 
+	if (ref & FIB_WIDE) {
+		*best = fib_or(__atomic_load_n(&q->fallback, __ATOMIC_RELAXED), *best);
+		return fib_quarter_entry(q, addr >> 24);
+	}
 	*best = fib_or(fib_fallback(node), *best);
 	return fib_entries(node, FIB4_HEADER) + fib_entry_index(node, addr >> 24);
 }
@@ -348,12 +382,17 @@ struct fib_way {
 #define FIB_WAYS 64
 
 /** Fetch the node, if it is one. Returns 1 then, otherwise 0. */
-static inline unsigned
-fib_fetch_node(const uint8_t *base, uint32_t ref)
+static inline __attribute__((always_inline)) unsigned
+fib_fetch_node(const struct fib_way *w, uint32_t ref, bool six)
 {
 	uint32_t child = (uint32_t)((int32_t)ref >> 31);
+	uint32_t quarter = ref & FIB_WIDE ? w->addr4 >> 30 : 0;
 
-	__builtin_prefetch(fib_at(base, (ref & child) | FIB_CHILD));
+	if (six)
+		__builtin_prefetch(fib_at(w->base, (ref & child) | FIB_CHILD));
+	else
+		__builtin_prefetch(
+			fib_at(w->base, (((ref & ~FIB_WIDE) + quarter) & child) | FIB_CHILD));
 	return ref >> 31;
 }
 
@@ -392,7 +431,7 @@ fib_descend(struct fib_way ways[], uint8_t todo[], unsigned left, uint32_t value
 
 			values[i] = fib_load(large ? w->entry : fib_way_entry(w, values[i], six));
 			todo[next] = (uint8_t)i;
-			next += fib_fetch_node(w->base, values[i]);
+			next += fib_fetch_node(w, values[i], six);
 		}
 		left = next;
 	}
@@ -414,7 +453,7 @@ fib4_lookup_ways(const struct fib4 *const fibs[], const uint32_t addrs[], uint32
 		w->addr4 = addrs[i];
 		values[i] = fib4_start(r, &w->addr4, &w->best);
 		todo[left] = (uint8_t)i;
-		left += fib_fetch_node(w->base, values[i]);
+		left += fib_fetch_node(w, values[i], false);
 	}
 	fib_descend(ways, todo, left, values, false, true);
 	for (unsigned i = 0; i < n; i++)
@@ -477,7 +516,7 @@ fib6_lookup_ways(const struct fib6 *const fibs[], const uint8_t *const addrs[], 
 		w->addr6 = addrs[i];
 		values[i] = fib6_start(r, addrs[i], &w->best);
 		todo[left] = (uint8_t)i;
-		left += fib_fetch_node(w->base, values[i]);
+		left += fib_fetch_node(w, values[i], true);
 	}
 	if (large)
 		fib_descend(ways, todo, left, values, true, true);

@@ -3,10 +3,10 @@
 
 #include <errno.h>
 
-static struct fib_node6 *
-node6(struct fib_node *node)
+uint32_t
+step_fallback(const struct step *step)
 {
-	return (struct fib_node6 *)node;
+	return node_fallback(step->node, step->wide);
 }
 
 struct step
@@ -15,15 +15,16 @@ step_at(const struct trie *trie, uint32_t ref, unsigned depth)
 	struct step step = {.ref = ref, .depth = depth, .pos = depth};
 
 	step.node = arena_at(trie->arena, ref);
+	step.wide = (ref & FIB_WIDE) != 0;
 	if (trie->skip != 0)
-		step.pos = node6(step.node)->pos;
+		step.pos = ((struct fib_node6 *)step.node)->pos;
 	return step;
 }
 
 static unsigned
 skipped_byte(const struct step *step, unsigned byte)
 {
-	const struct fib_node6 *n = node6(step->node);
+	const struct fib_node6 *n = step->node;
 
 	return n->prefix >> (8 * (byte - n->from)) & 0xff;
 }
@@ -63,68 +64,9 @@ set_skipped(struct fib_node6 *n, struct fib_key key, unsigned depth, unsigned po
 }
 
 uint32_t *
-node_entry(const struct trie *trie, struct fib_node *node, unsigned slot)
+step_entry(const struct trie *trie, const struct step *step)
 {
-	return (uint32_t *)((uint8_t *)node + trie->header) + fib_entry_index(node, slot);
-}
-
-void
-node_unfold(const struct trie *trie, const struct fib_node *node, uint32_t slots[NODE_SLOTS])
-{
-	const uint32_t *entry = fib_entries(node, trie->header) + fib_entry_index(node, 0);
-	unsigned slot = 0;
-
-	for (unsigned word = 0; word < 4; word++) {
-		for (uint64_t ends = node->ends[word]; ends != 0; ends &= ends - 1) {
-			unsigned end = word * 64 + (unsigned)__builtin_ctzll(ends);
-
-			while (slot <= end)
-				slots[slot++] = *entry;
-			entry--;
-		}
-	}
-	while (slot < NODE_SLOTS)
-		slots[slot++] = *entry;
-}
-
-/* Bit i: slot i differs from the next. There is a slot behind the 64. */
-static uint64_t
-differences(const uint32_t slots[65])
-{
-	uint64_t same = 0;
-
-	for (unsigned i = 0; i < 64; i += 4) {
-		__m128i a = _mm_loadu_si128((const __m128i *)(const void *)&slots[i]);
-		__m128i b = _mm_loadu_si128((const __m128i *)(const void *)&slots[i + 1]);
-		int equal = _mm_movemask_ps(_mm_castsi128_ps(_mm_cmpeq_epi32(a, b)));
-
-		same |= (uint64_t)(unsigned)equal << i;
-	}
-	return ~same;
-}
-
-/* The runs of the slots: where they end, and what is in them. Returns how many. */
-static unsigned
-fold(const uint32_t slots[NODE_SLOTS + 1], struct fib_node *node, uint32_t entries[NODE_SLOTS])
-{
-	unsigned count = 1;
-
-	entries[0] = slots[NODE_SLOTS - 1];
-	for (unsigned word = 4; word-- > 0;) {
-		uint64_t ends = differences(&slots[word * 64]);
-
-		if (word == 3)
-			ends &= ~(1ull << 63);
-		node->after[word] = (uint8_t)(count - 1);
-		node->ends[word] = ends;
-		while (ends != 0) {
-			unsigned bit = 63 - (unsigned)__builtin_clzll(ends);
-
-			entries[count++] = slots[word * 64 + bit];
-			ends ^= 1ull << bit;
-		}
-	}
-	return count;
+	return node_slot_entry(step->node, step->wide, trie->header, step->slot);
 }
 
 static uint32_t
@@ -139,31 +81,36 @@ fresh(struct edit *edit, size_t bytes)
 }
 
 static uint32_t
-node_from(struct edit *edit, unsigned depth, unsigned pos, const struct fib_node *head,
-	  const uint32_t *entries, unsigned count)
+node_from(struct edit *edit, unsigned depth, unsigned pos, const struct image *image)
 {
 	struct trie *trie = edit->trie;
-	uint32_t ref = fresh(edit, trie->header + count * sizeof(*entries));
-	struct fib_node *node = arena_at(trie->arena, ref);
+	uint32_t ref = fresh(edit, image->size);
+	void *node = arena_at(trie->arena, ref);
 
 	if (ref == 0)
 		return 0;
-	*node = *head;
+	memcpy(node, image->words, image->size);
 	if (trie->skip != 0)
-		set_skipped(node6(node), edit->key, depth, pos);
-	memcpy((uint8_t *)node + trie->header, entries, count * sizeof(*entries));
-	return ref;
+		set_skipped(node, edit->key, depth, pos);
+	return image->wide ? ref | FIB_WIDE : ref;
+}
+
+/* In the root's reference the bit means another thing; and an IPv6 node has too much beside its
+ * slots. */
+static bool
+may_widen(const struct trie *trie, unsigned depth)
+{
+	return trie->skip == 0 && depth != 0;
 }
 
 uint32_t
 node_new(struct edit *edit, unsigned depth, unsigned pos, uint32_t fallback,
 	 const uint32_t slots[NODE_SLOTS + 1])
 {
-	struct fib_node head = {.fallback = fallback};
-	uint32_t entries[NODE_SLOTS];
-	unsigned count = fold(slots, &head, entries);
+	struct image image;
 
-	return node_from(edit, depth, pos, &head, entries, count);
+	image_fold(&image, edit->trie->header, may_widen(edit->trie, depth), fallback, slots);
+	return node_from(edit, depth, pos, &image);
 }
 
 static bool
@@ -181,11 +128,11 @@ node_move(struct edit *edit, const struct step *step, struct fib_key key, unsign
 {
 	struct trie *trie = edit->trie;
 	uint32_t ref = step->ref;
-	struct fib_node *node;
+	struct fib_node6 *node;
 
+	/* Only IPv6 nodes move, and they aren't wide. */
 	if (!is_fresh(edit, ref)) {
-		unsigned entries = fib_entry_index(step->node, 0) + 1;
-		size_t size = trie->header + entries * sizeof(uint32_t);
+		size_t size = node_size(step->node, false, trie->header);
 
 		ref = fresh(edit, size);
 		if (ref == 0)
@@ -194,8 +141,8 @@ node_move(struct edit *edit, const struct step *step, struct fib_key key, unsign
 		edit_old(edit, step->ref);
 	}
 	node = arena_at(trie->arena, ref);
-	node->fallback = fallback;
-	set_skipped(node6(node), key, depth, step->pos);
+	node->node.fallback = fallback;
+	set_skipped(node, key, depth, step->pos);
 	return ref;
 }
 
@@ -222,7 +169,7 @@ only_child(const struct edit *edit, const struct step *step, const uint32_t slot
 	*child = step_at(edit->trie, slots[found], step->pos + 1);
 	child->slot = (unsigned)found;
 	fallback = paint != NULL && paint_has(paint, child->slot) ? paint->value
-								  : child->node->fallback;
+								  : step_fallback(child);
 	return fallback == 0 && child->pos - step->depth <= edit->trie->skip;
 }
 
@@ -236,37 +183,43 @@ all_zero(const uint32_t slots[NODE_SLOTS + 1])
 	return any == 0;
 }
 
+/* Only entries can differ; what an IPv6 node skips is not in the image. */
+static void
+replace_entries(const struct trie *trie, uint32_t *node, const struct image *image)
+{
+	unsigned i = image->wide ? 0 : trie->header / sizeof(*node);
+
+	for (; i < image->size / sizeof(*node); i++)
+		if (node[i] != image->words[i])
+			__atomic_store_n(&node[i], image->words[i], __ATOMIC_RELEASE);
+}
+
 bool
 node_settle(struct edit *edit, const struct step *step, const uint32_t slots[NODE_SLOTS + 1],
 	    const struct paint *paint, uint32_t *ref)
 {
 	struct trie *trie = edit->trie;
-	struct fib_node head = {.fallback = step->node->fallback};
-	uint32_t entries[NODE_SLOTS];
+	uint32_t fallback = step_fallback(step);
+	struct image image;
 	struct step child;
-	unsigned count;
 
 	if (all_zero(slots)) {
-		*ref = head.fallback;
+		*ref = fallback;
 	} else if (only_child(edit, step, slots, paint, &child)) {
 		struct fib_key key = key_with_byte(edit->key, step->pos, child.slot);
 
 		key = node_key(trie, &child, key);
-		*ref = node_move(edit, &child, key, step->depth, head.fallback);
+		*ref = node_move(edit, &child, key, step->depth, fallback);
 		if (*ref == 0)
 			return false;
 	} else {
-		count = fold(slots, &head, entries);
-		if (memcmp(head.ends, step->node->ends, sizeof(head.ends)) == 0) {
-			uint32_t *at = (uint32_t *)((uint8_t *)step->node + trie->header);
-
-			for (unsigned i = 0; i < count; i++)
-				if (at[i] != entries[i])
-					__atomic_store_n(&at[i], entries[i], __ATOMIC_RELEASE);
+		image_fold(&image, trie->header, may_widen(trie, step->depth), fallback, slots);
+		if (image_same_shape(&image, step->node, step->wide)) {
+			replace_entries(trie, step->node, &image);
 			*ref = step->ref;
 			return true;
 		}
-		*ref = node_from(edit, step->depth, step->pos, &head, entries, count);
+		*ref = node_from(edit, step->depth, step->pos, &image);
 		if (*ref == 0)
 			return false;
 	}
@@ -310,20 +263,30 @@ static void
 each_node(struct fib_arena *arena, unsigned header, uint32_t ref,
 	  void (*fn)(struct fib_arena *arena, uint32_t index))
 {
-	const uint32_t *entries = arena_at(arena, ref);
-	unsigned count = 65536;
+	uint32_t slots[NODE_SLOTS];
 
 	if ((ref & FIB_CHILD) == 0)
 		return;
-	if ((ref & FIB_DIRECT) == 0) {
-		const struct fib_node *node = arena_at(arena, ref);
-
-		entries = fib_entries(node, header);
-		count = fib_entry_index(node, 0) + 1;
-	}
-	for (unsigned i = 0; i < count; i++)
-		each_node(arena, header, entries[i], fn);
+	/* A child is in one slot only. */
+	node_unfold(arena_at(arena, ref), (ref & FIB_WIDE) != 0, header, slots);
+	for (unsigned i = 0; i < NODE_SLOTS; i++)
+		each_node(arena, header, slots[i], fn);
 	fn(arena, ref & FIB_INDEX);
+}
+
+static void
+each_node_of(struct fib_arena *arena, unsigned header, uint32_t root,
+	     void (*fn)(struct fib_arena *arena, uint32_t index))
+{
+	const uint32_t *direct = arena_at(arena, root);
+
+	if (root < (FIB_CHILD | FIB_DIRECT)) {
+		each_node(arena, header, root, fn);
+		return;
+	}
+	for (unsigned i = 0; i < 65536; i++)
+		each_node(arena, header, direct[i], fn);
+	fn(arena, root & FIB_INDEX);
 }
 
 static void
@@ -342,17 +305,17 @@ free_retired(struct fib_arena *arena, uint32_t index)
 static void
 free_subtree(void *ctx, uintptr_t what)
 {
-	each_node(ctx, (unsigned)(what >> 32), (uint32_t)what, free_retired);
+	each_node_of(ctx, (unsigned)(what >> 32), (uint32_t)what, free_retired);
 }
 
 void
-nodes_release(struct trie *trie, uint32_t ref)
+nodes_release(struct trie *trie, uint32_t root)
 {
-	uintptr_t what = (uintptr_t)trie->header << 32 | ref;
+	uintptr_t what = (uintptr_t)trie->header << 32 | root;
 
-	if (ref >= (FIB_CHILD | FIB_DIRECT))
+	if (root >= (FIB_CHILD | FIB_DIRECT))
 		trie->arena->directs--;
-	each_node(trie->arena, trie->header, ref, count_retired);
+	each_node_of(trie->arena, trie->header, root, count_retired);
 	if (trie->private)
 		free_subtree(trie->arena, what);
 	else

@@ -4,15 +4,12 @@
 
 /**
  * @file
- * Single nodes of the trie: unfolding one into its 256 slots, and folding
- * slots into one; and the transaction a change of nodes is. Control thread only.
+ * What a change of the trie is made of: nodes made, moved and replaced, and
+ * the transaction around them. Control thread only.
  */
 
+#include "fold.h"
 #include "trie.h"
-
-/** Where slots are written out there is room for one more, which counts for nothing: folding
- * looks at each slot's neighbour. */
-#define NODE_SLOTS 256
 
 /** A change under way: new nodes nobody sees yet, and old ones to go when it is published. */
 struct edit {
@@ -26,8 +23,9 @@ struct edit {
 
 /** A node on the way down. */
 struct step {
-	struct fib_node *node;
+	void *node;
 	uint32_t ref;
+	bool wide;
 	unsigned depth; /**< bytes of the address read above it */
 	unsigned pos;	/**< the byte it chooses by */
 	unsigned slot;	/**< the slot taken */
@@ -49,8 +47,9 @@ struct step step_at(const struct trie *trie, uint32_t ref, unsigned depth);
 /** How far the key and what the node stands for agree: the first byte that differs, or pos. */
 unsigned step_agree(const struct trie *trie, const struct step *step, struct fib_key key);
 
-uint32_t *node_entry(const struct trie *trie, struct fib_node *node, unsigned slot);
-void node_unfold(const struct trie *trie, const struct fib_node *node, uint32_t slots[NODE_SLOTS]);
+uint32_t step_fallback(const struct step *step);
+/** The entry of the slot taken. */
+uint32_t *step_entry(const struct trie *trie, const struct step *step);
 
 /** A reference to a new node; 0: no room. */
 uint32_t node_new(struct edit *edit, unsigned depth, unsigned pos, uint32_t fallback,
@@ -76,7 +75,7 @@ void edit_done(struct edit *edit);
 /** Free what is new. Returns -ENOSPC. */
 int edit_undo(struct edit *edit);
 
-/** Free, or retire if readers know it, all below the reference. */
-void nodes_release(struct trie *trie, uint32_t ref);
+/** Free, or retire if readers know it, all below the root. */
+void nodes_release(struct trie *trie, uint32_t root);
 
 #endif

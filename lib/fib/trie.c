@@ -96,9 +96,7 @@ paint_prepare(const struct trie *trie, struct fib_key key, unsigned len, unsigne
 static void
 set_fallback(const struct trie *trie, uint32_t ref, uint32_t value)
 {
-	struct fib_node *node = arena_at(trie->arena, ref);
-
-	__atomic_store_n(&node->fallback, value, __ATOMIC_RELEASE);
+	node_set_fallback(arena_at(trie->arena, ref), (ref & FIB_WIDE) != 0, value);
 }
 
 /* A child keeps its place. Returns whether there is one. */
@@ -169,13 +167,13 @@ publish(struct edit *edit, struct place *place, uint32_t ref)
 
 	while (place->count > 0) {
 		struct step *parent = &place->steps[--place->count];
-		uint32_t *entry = node_entry(trie, parent->node, parent->slot);
+		uint32_t *entry = step_entry(trie, parent);
 
 		if (ref & *entry & FIB_CHILD) {
 			__atomic_store_n(entry, ref, __ATOMIC_RELEASE);
 			return 0;
 		}
-		node_unfold(trie, parent->node, slots);
+		node_unfold(parent->node, parent->wide, trie->header, slots);
 		slots[parent->slot] = ref;
 		if (!node_settle(edit, parent, slots, NULL, &ref))
 			return edit_undo(edit);
@@ -220,7 +218,7 @@ find_place(struct trie *trie, struct fib_key key, unsigned pos, struct place *pl
 			return agree < pos ? agree : pos;
 		step.slot = key_byte(key, step.pos);
 		place->steps[place->count++] = step;
-		place->ref = *node_entry(trie, step.node, step.slot);
+		place->ref = *step_entry(trie, &step);
 		place->depth = step.pos + 1;
 	}
 	return place->depth;
@@ -275,7 +273,7 @@ build_above(struct edit *edit, const struct place *place, unsigned part, unsigne
 	slots[slot] = node_move(edit, &step, key, part + 1, fallback);
 	if (slots[slot] == 0)
 		return 0;
-	return node_new(edit, place->depth, part, step.node->fallback, slots);
+	return node_new(edit, place->depth, part, step_fallback(&step), slots);
 }
 
 /* The node at the place is the one the prefix ends in. */
@@ -288,7 +286,7 @@ repaint(struct edit *edit, struct place *place, const struct paint *paint)
 	bool children;
 	int rc = 0;
 
-	node_unfold(trie, step.node, slots);
+	node_unfold(step.node, step.wide, trie->header, slots);
 	slots[NODE_SLOTS] = 0;
 	children = paint_slots(paint, slots);
 	if (!node_settle(edit, &step, slots, paint, &ref))

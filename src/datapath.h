@@ -48,6 +48,7 @@ enum {
 	PLACE_TTL_DONE = 1,   /**< hop limit or TTL needs no further decrement */
 	PLACE_ORIGINATED = 2, /**< made by the router itself: no ICMP error about it */
 	PLACE_GROUP_MAC = 4,  /**< came to a multicast or broadcast MAC: never forwarded */
+	PLACE_ETHERTYPE = 8,  /**< of another IP version than the neighbour it is sent to */
 };
 
 struct burst {
@@ -71,6 +72,8 @@ struct burst {
 	struct place_list ip6;                   /**< IPv6 packets to be checked */
 	struct place_list ip6_route;             /**< IPv6 packets checked, to be routed */
 	struct place_list sid_list;              /**< IPv6 packets to a SID */
+	struct place_list arp;                   /**< ARP, to be handed over when the rest is done:
+						  * an answer may be for a packet before it */
 	struct place_list ready4;                /**< IPv4 packets checked, to be looked up */
 
 	/* Scratch of the lookups, by position in a list. */
@@ -203,6 +206,9 @@ void dispatch_other6(struct worker *w, struct burst *b, unsigned i, const struct
  * true: it may go on. */
 bool check4_other(struct worker *w, struct burst *b, unsigned i);
 bool check6_other(struct worker *w, struct burst *b, unsigned i);
+/** dispatch.c: true, and the packet dropped: its destination is one that is never forwarded to. */
+bool martian_destination4(struct worker *w, struct burst *b, unsigned i);
+bool martian_destination6(struct worker *w, struct burst *b, unsigned i);
 /** dispatch.c: a packet to a SID with more than an inner packet behind the IPv6 header. */
 void endpoint_other(struct worker *w, struct burst *b, unsigned i, const struct nexthop *sid);
 

@@ -101,6 +101,30 @@ check4_other(struct worker *w, struct burst *b, unsigned i)
 	return true;
 }
 
+bool
+martian_destination4(struct worker *w, struct burst *b, unsigned i)
+{
+	uint32_t dst;
+
+	/* The same networks as for sources (RFC 6890). */
+	memcpy(&dst, b->l3[i] + 16, sizeof(dst));
+	if (!ip4_source_martian(rte_be_to_cpu_32(dst)))
+		return false;
+	drop(w, b, i, DROP_MARTIAN);
+	return true;
+}
+
+bool
+martian_destination6(struct worker *w, struct burst *b, unsigned i)
+{
+	const uint8_t *dst = b->l3[i] + 24;
+
+	if (!ip6_source_martian(dst) && !ip6_is_link_local(dst))
+		return false;
+	drop(w, b, i, DROP_MARTIAN);
+	return true;
+}
+
 /* --- next hops -------------------------------------------------------------------- */
 
 static const struct nexthop *
@@ -256,21 +280,25 @@ count_sid(struct worker *w, struct burst *b, unsigned i, uint16_t len)
 	b->sid_len[i] = len;
 }
 
-/* What srv6_process needs is contiguous; a chain of segments may need more of
- * it pulled up once the outer headers are gone. */
-static bool
-pull_up_inner(struct burst *b, unsigned i)
+/* In front of an upper layer: IPv6 header, the longest SRH (RFC 8754 2), some options. */
+#define SRH_REACH (40 + 8 + 255 * 8 + 64)
+
+/*
+ * Make the first `want` bytes of the packet readable, or as many as the first
+ * buffer of the chain has room for. What was in front of the packet goes.
+ */
+static void
+pull_up(struct burst *b, unsigned i, uint32_t want)
 {
 	struct rte_mbuf *m = b->pkts[i];
-	uint16_t l3 = (uint16_t)(b->l3[i] - rte_pktmbuf_mtod(m, uint8_t *));
-	uint32_t want = (uint32_t)l3 + RTE_MIN(b->len[i], (uint16_t)HEADER_ROOM);
+	uint32_t room;
 
-	if (m->data_len >= want)
-		return true;
-	if (packet_pull_up(m, (uint16_t)want) != 0)
-		return false;
-	b->l3[i] = rte_pktmbuf_mtod_offset(m, uint8_t *, l3);
-	return true;
+	packet_strip(m, (uint32_t)(b->l3[i] - rte_pktmbuf_mtod(m, uint8_t *)));
+	room = (uint32_t)m->data_len + rte_pktmbuf_tailroom(m);
+	want = RTE_MIN(RTE_MIN(want, room), m->pkt_len);
+	if (m->data_len < want)
+		packet_pull_up(m, (uint16_t)want);
+	b->l3[i] = rte_pktmbuf_mtod(m, uint8_t *);
 }
 
 uint8_t tunnel_ecn_mask;
@@ -284,10 +312,8 @@ inner(struct worker *w, struct burst *b, unsigned i, const struct nexthop *sid, 
 
 	if (tunnel_ecn_mask == 0)
 		ecn = 0;
-	if (!pull_up_inner(b, i)) {
-		drop_sid(w, b, i, DROP_IP6_EXT_HEADER);
-		return;
-	}
+	if (b->pkts[i]->nb_segs != 1)
+		pull_up(b, i, HEADER_ROOM);
 	if (ecn != 0 && family == AF_INET && b->len[i] >= IP4_HEADER_MIN)
 		ok = ecn_apply4(b->l3[i], ecn);
 	else if (ecn != 0 && family == AF_INET6 && b->len[i] >= IP6_HEADER)
@@ -297,6 +323,9 @@ inner(struct worker *w, struct burst *b, unsigned i, const struct nexthop *sid, 
 		return;
 	}
 	b->flags[i] &= PLACE_GROUP_MAC;
+	/* End.X with USD sends IPv4 to an IPv6 neighbour. */
+	if (family == AF_INET && sid->behaviour == SID_END_X)
+		b->flags[i] |= PLACE_ETHERTYPE;
 	b->vrf[i] = sid->sid.table;
 	b->via[i] = sid->sid.nexthop;
 	b->fixed6 = true;
@@ -306,13 +335,9 @@ inner(struct worker *w, struct burst *b, unsigned i, const struct nexthop *sid, 
 void
 endpoint_other(struct worker *w, struct burst *b, unsigned i, const struct nexthop *sid)
 {
-	struct srv6_packet p = {
-		.ip = b->l3[i],
-		.len = b->len[i],
-		.contiguous = contiguous(b, i),
-	};
 	uint16_t len = b->len[i];
 	enum srv6_outcome outcome;
+	struct srv6_packet p;
 
 	/* The SID went away between two lookups of the same burst. */
 	if (sid->type != NEXTHOP_SID) {
@@ -328,6 +353,9 @@ endpoint_other(struct worker *w, struct burst *b, unsigned i, const struct nexth
 		drop(w, b, i, DROP_MARTIAN);
 		return;
 	}
+	if (b->pkts[i]->nb_segs != 1)
+		pull_up(b, i, SRH_REACH);
+	p = (struct srv6_packet){.ip = b->l3[i], .len = len, .contiguous = contiguous(b, i)};
 	outcome = srv6_process(sid, &p);
 	if (unlikely(b->traced))
 		trace_step(b->trace[i], TRACE_SID, 0, (uint16_t)outcome, sid->id, NULL, 0);

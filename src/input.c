@@ -93,7 +93,7 @@ input_other(struct worker *w, struct burst *b, unsigned i, const struct port *po
 		list_add(&b->ip4, i);
 		break;
 	case RTE_ETHER_TYPE_ARP:
-		hand_to_control(w, b, i, PACKET_ARP, AF_INET, 0);
+		list_add(&b->arp, i);
 		break;
 	default:
 		drop(w, b, i, DROP_ETHERTYPE);

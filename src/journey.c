@@ -68,6 +68,7 @@ burst_begin(struct burst *b, unsigned n, uint16_t iface, uint16_t vrf)
 	b->ip6_route.n = 0;
 	b->sid_list.n = 0;
 	b->ready4.n = 0;
+	b->arp.n = 0;
 }
 
 /* RFC 8200 3: is it an IPv6 packet, all there, from a source
@@ -169,7 +170,8 @@ route6(struct worker *w, struct burst *b)
 static inline bool
 plain_tunnel(const struct nexthop *sid, const uint8_t *h)
 {
-	return srv6_decapsulates(sid, h[6]) & ((h[1] & tunnel_ecn_mask) == 0);
+	return srv6_decapsulates(sid, h[6]) & ((h[1] & tunnel_ecn_mask) == 0) &
+	       (sid->flavours == 0);
 }
 
 /* RFC 8986 4.4 to 4.8 for a plain tunnel: count it for the SID; the inner packet starts behind
@@ -223,6 +225,16 @@ forward4(struct worker *w, struct burst *b, unsigned i, const struct nexthop *nh
 	b->out[i] = nh;
 }
 
+/* A SID has fixed the way, so no table is asked; but what no table would send anywhere is not
+ * sent here either. */
+static inline void
+forward_fixed4(struct worker *w, struct burst *b, unsigned i)
+{
+	if (unlikely(ip4_source_suspect(b->l3[i][16])) && martian_destination4(w, b, i))
+		return;
+	forward4(w, b, i, nexthop_at(nexthops, b->via[i]));
+}
+
 /* Checked and to be looked up, unless a SID has fixed the way. */
 static inline void
 ready4(struct worker *w, struct burst *b, unsigned i)
@@ -231,7 +243,7 @@ ready4(struct worker *w, struct burst *b, unsigned i)
 	uint32_t dst;
 
 	if (b->via[i] != 0) {
-		forward4(w, b, i, nexthop_at(nexthops, b->via[i]));
+		forward_fixed4(w, b, i);
 		return;
 	}
 	memcpy(&dst, b->l3[i] + 16, sizeof(dst));
@@ -399,10 +411,10 @@ take_fixed6(struct worker *w, struct burst *b)
 	for (unsigned k = 0; k < list->n; k++) {
 		unsigned i = list->at[k];
 
-		if (b->via[i] != 0)
-			forward6(w, b, i, nexthop_at(nexthops, b->via[i]));
-		else
+		if (b->via[i] == 0)
 			list->at[n++] = (uint16_t)i;
+		else if (!martian_destination6(w, b, i))
+			forward6(w, b, i, nexthop_at(nexthops, b->via[i]));
 	}
 	list->n = n;
 }
@@ -483,7 +495,7 @@ output(struct worker *w, struct burst *b)
 		}
 		start = (uint16_t)(h - (uint8_t *)m->buf_addr);
 		if (unlikely(m->nb_segs != 1 || start < NEXTHOP_REWRITE_MAX || nh->flags != 0 ||
-			     traced)) {
+			     b->flags[i] >= PLACE_ETHERTYPE || traced)) {
 			if (!output_prepare(w, b, i, nh))
 				continue;
 			m = b->pkts[i];
@@ -546,6 +558,8 @@ journey(struct worker *w, const struct rx_queue *rx)
 		trace_begin(b, port->id, rx->queue);
 	input(w, b, port);
 	route(w, b);
+	for (unsigned k = 0; k < b->arp.n; k++)
+		hand_to_control(w, b, b->arp.at[k], PACKET_ARP, AF_INET, 0);
 	output(w, b);
 	stage_end(w, STAGE_REWRITE);
 	return n;

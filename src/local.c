@@ -132,7 +132,7 @@ icmp6(struct worker *w, struct burst *b, unsigned i, uint16_t upper)
 	struct ip_addr own = ip6_addr(h + 24);
 	const struct iface *iface;
 	struct ip_addr from;
-	uint16_t len = b->len[i];
+	uint16_t len = b->len[i], l3 = l3_offset(b, i);
 
 	if (len - upper < 4 || contiguous(b, i) < upper + 4) {
 		drop(w, b, i, DROP_ICMP_BAD);
@@ -155,10 +155,10 @@ icmp6(struct worker *w, struct burst *b, unsigned i, uint16_t upper)
 			return;
 		}
 	}
-	packet_trim(b->pkts[i], (uint32_t)l3_offset(b, i) + len);
-	switch (icmp6_echo_reply(b->pkts[i], l3_offset(b, i), &len, upper, &own)) {
+	packet_trim(b->pkts[i], (uint32_t)l3 + len);
+	switch (icmp6_echo_reply(b->pkts[i], l3, &len, upper, &own)) {
 	case 0:
-		b->l3[i] = rte_pktmbuf_mtod_offset(b->pkts[i], uint8_t *, l3_offset(b, i));
+		b->l3[i] = rte_pktmbuf_mtod_offset(b->pkts[i], uint8_t *, l3);
 		b->len[i] = len;
 		reply(w, b, i, AF_INET6);
 		break;

@@ -114,6 +114,16 @@ note_stale(struct worker *w, uint32_t nexthop)
 	}
 }
 
+/* The link header in front of an IP packet says which version it is. */
+static void
+write_ethertype(char *ip)
+{
+	uint16_t type = rte_cpu_to_be_16((*ip & 0xf0) == 0x40 ? RTE_ETHER_TYPE_IPV4
+							     : RTE_ETHER_TYPE_IPV6);
+
+	memcpy(ip - 2, &type, sizeof(type));
+}
+
 /* The frame in one buffer, for a port that cannot send chains; NULL: it does not
  * fit one, or none is free. The chain is freed when there is a copy. */
 static struct rte_mbuf *
@@ -151,6 +161,8 @@ output_prepare(struct worker *w, struct burst *b, unsigned i, const struct nexth
 		return false;
 	}
 	memcpy(start, nh->rewrite + NEXTHOP_REWRITE_MAX - nh->rewrite_len, nh->rewrite_len);
+	if ((b->flags[i] & PLACE_ETHERTYPE) != 0)
+		write_ethertype(start + nh->rewrite_len);
 	if (m->nb_segs > 1 && !ports[nh->port].tx_multi_segs) {
 		m = one_segment(w, m);
 		if (m == NULL) {
@@ -172,6 +184,8 @@ send_fragment(struct worker *w, const struct nexthop *nh, struct rte_mbuf *m)
 	char *start = rte_pktmbuf_prepend(m, nh->rewrite_len);
 
 	memcpy(start, nh->rewrite + NEXTHOP_REWRITE_MAX - nh->rewrite_len, nh->rewrite_len);
+	if (nh->family != AF_INET)
+		write_ethertype(start + nh->rewrite_len);
 	w->stats.port[nh->port].tx_bytes += m->pkt_len;
 	tx_frame(w, nh->port, m);
 }

@@ -107,8 +107,8 @@ ip_prefix_parse(const char *text, uint8_t family, bool strict, struct ip_prefix 
 							    : "IP");
 		len = ip_bits(a.family);
 		if (slash != NULL && number_parse(slash + 1, 0, len, &len) < 0)
-			return err_set(err, EINVAL, "prefix length '%.20s' is not 0 to %u",
-				       slash + 1, ip_bits(a.family));
+			return err_set(err, EINVAL, "'%.60s': the prefix length is not 0 to %u",
+				       text, ip_bits(a.family));
 	}
 	*prefix = ip_prefix_of(&a, (unsigned)len);
 	if (strict && !ip_addr_equal(&prefix->addr, &a))

@@ -44,7 +44,8 @@ parse_type(struct call *call, struct link_add *add)
 		} else if (vlan && call_accept(call, "id", 1)) {
 			word = call_value(call, "id", "a VLAN id");
 			if (word == NULL || number_parse(word, 1, 4094, &add->number) < 0)
-				return err_set(call->err, EINVAL, "VLAN id is 1 to 4094");
+				return err_set(call->err, EINVAL, "id: '%.20s' is not a VLAN id, 1 to 4094",
+					       word != NULL ? word : "");
 			add->has_number = true;
 		} else if (vlan && call_accept(call, "protocol", 4)) {
 			word = call_value(call, "protocol", "802.1Q");
@@ -278,8 +279,7 @@ apply_one(struct iface_control *c, unsigned what, const struct link_set *s, stru
 	case SET_ANY_MAC:
 		if (c->vlan != 0)
 			return err_set(err, EINVAL, "%s: any-mac is its port's", c->name);
-		port->any_mac = s->any_mac;
-		return 0;
+		return port_set_any_mac(port, s->any_mac, err);
 	case SET_PROMISC:
 		if (c->vlan != 0)
 			return err_set(err, EINVAL, "%s: promisc is its port's", c->name);

@@ -18,6 +18,9 @@
 
 bool workers_quit;
 
+/* Vector receive paths count in fours, and give nothing when asked for less. */
+#define RX_BURST_MIN 4
+
 #define CONTROL_RING 1024
 #define NOTE_RING    64
 #define FRAME_RING   1024
@@ -77,7 +80,7 @@ worker_create(unsigned id, unsigned lcore, struct err *err)
 	w->id = (uint16_t)id;
 	w->lcore = lcore;
 	w->socket = socket;
-	w->burst_size = options->burst;
+	w->burst_size = RTE_MAX(options->burst, RX_BURST_MIN);
 	w->sids = sid_counters_reserve();
 	w->to_control = ring_create("to_control", id, 0, CONTROL_RING, socket, err);
 	w->from_control = ring_create("from_control", 0, id, CONTROL_RING, socket, err);

@@ -69,10 +69,11 @@ struct fib4 *fib4_create(struct fib_arena *arena, struct err *err);
 /** Unpublish the table first; memory goes after a grace period. */
 void fib4_destroy(struct fib4 *fib);
 
-/** Add the prefix or replace its value and user. 0, -EINVAL, -ENOMEM or -ENOSPC; nothing changes
- * on error. */
+/** Add the prefix or replace its value and user. 0, -EINVAL (not of this family, bits beyond the
+ * length, value 0 or too large), -ENOMEM (record) or -ENOSPC (nodes); nothing changes on error. */
 int fib4_set(struct fib4 *fib, const struct ip_prefix *prefix, uint32_t value, uint32_t user);
-/** 0 or -ENOENT. */
+/** 0 or -ENOENT; -ENOSPC, and nothing changed, if the arena's 64 GiB are full, since a smaller
+ * node is a new one too. */
 int fib4_unset(struct fib4 *fib, const struct ip_prefix *prefix);
 /** The prefix itself, not what covers it. 0 or -ENOENT. */
 int fib4_get(const struct fib4 *fib, const struct ip_prefix *prefix, struct fib_entry *entry);
@@ -90,9 +91,13 @@ uint32_t fib4_count(const struct fib4 *fib);
 /* --- IPv6 ------------------------------------------------------------------ */
 
 /** Flag of fib6_set: this prefix is hit by most packets (a SID), so give it a
- * place in the exact-match tables in front of the trie. /128s are always there. */
+ * place in the exact-match tables in front of the trie. /128s are always
+ * there. What wins is the same with and without: the longest prefix. Seven
+ * lengths besides /128 have a table; prefixes of others do without. Setting a
+ * prefix again without the flag takes it out. */
 #define FIB6_FRONT 1u
 
+/** Each as its IPv4 counterpart. */
 struct fib6 *fib6_create(struct fib_arena *arena, struct err *err);
 void fib6_destroy(struct fib6 *fib);
 int fib6_set(struct fib6 *fib, const struct ip_prefix *prefix, uint32_t value, uint32_t user,

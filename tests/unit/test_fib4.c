@@ -151,6 +151,36 @@ test_small_tables_are_small(void **state)
 	assert_true(after.nodes <= 3 * 64);
 }
 
+/* A node fills up to as many runs as it has slots, and empties, with what covers it changing. */
+static void
+test_node_fills_and_empties(void **state)
+{
+	struct fixture *f = *state;
+	struct random r = random_start(12);
+	struct ip_prefix cover = prefix("10.0.0.0/8"), p = prefix("10.1.0.0/24");
+
+	for (unsigned i = 0; i < 2 * 256; i++) {
+		unsigned k = i * 67 % 256;
+
+		p.addr.bytes[2] = (uint8_t)k;
+		if (i < 256) {
+			assert_int_equal(fib4_set(f->fib, &p, 1000 + k, 0), 0);
+			oracle_set(&f->oracle, &p, 1000 + k, 0);
+		} else {
+			assert_int_equal(fib4_unset(f->fib, &p), 0);
+			oracle_unset(&f->oracle, &p);
+		}
+		if (i % 8 == 0) {
+			cover.len = (uint8_t)(i % 16 == 0 ? 8 : 16);
+			cover.addr.bytes[1] = (uint8_t)(i % 16 == 0 ? 0 : 1);
+			assert_int_equal(fib4_set(f->fib, &cover, i + 1, 0), 0);
+			oracle_set(&f->oracle, &cover, i + 1, 0);
+		}
+		check_lookups(f->fib, &f->oracle, &r, 100);
+	}
+	check_walk(f->fib, &f->oracle);
+}
+
 int
 main(void)
 {
@@ -158,6 +188,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_refuses_nonsense, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_burst_of_many_tables, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_small_tables_are_small, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_node_fills_and_empties, setup, teardown),
 		COMMON_TESTS,
 	};
 

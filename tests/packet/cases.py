@@ -47,11 +47,15 @@ ALONE_LIMIT = 12  # cases of a class that are run again alone, at most
 
 
 class IcmpError:
-    """Expect an ICMP or ICMPv6 error quoting `quote`."""
+    """Expect an ICMP or ICMPv6 error quoting `quote`.
 
-    def __init__(self, kind, code, value, quote, vrf, via, vlan=None):
+    counted: the hop may have been counted in the quoted packet already, where the
+    error is found after that (RFC 1812 4.3.2.3 allows it).
+    """
+
+    def __init__(self, kind, code, value, quote, vrf, via, vlan=None, counted=False):
         self.family = quote[0] >> 4
-        self.kind, self.quote, self.vlan = kind, quote, vlan
+        self.kind, self.quote, self.vlan, self.counted = kind, quote, vlan, counted
         self.codes = code if isinstance(code, (set, tuple)) else {code}
         self.values = value if isinstance(value, (set, tuple)) else {value}
         self.port, self.mac = NEIGHBOURS[via or WAY_BACK[vrf, self.family]]
@@ -95,7 +99,8 @@ class IcmpError:
 
     def quote_problems(self, frame, quoted):
         wrong = []
-        if quoted != self.quote[:len(quoted)]:
+        wanted = [self.quote] + ([p.routed(self.quote)] if self.counted else [])
+        if quoted not in [quote[:len(quoted)] for quote in wanted]:
             at = next(i for i, b in enumerate(quoted) if self.quote[i:i + 1] != bytes([b]))
             wrong.append(f"the quoted packet differs at byte {at}: {quoted[:at + 8].hex()}, "
                          f"expected {self.quote[:at + 8].hex()}")
@@ -270,9 +275,10 @@ class Case:
         """One packet is dropped, for one of these reasons."""
         self.dropped.append(set(reasons))
 
-    def error(self, kind, code, value=0, vrf="main", quote=None, via=None, vlan=None):
+    def error(self, kind, code, value=0, vrf="main", quote=None, via=None, vlan=None,
+              counted=False):
         """An ICMP error about `quote`, by default the packet sent last."""
-        self.own.append(IcmpError(kind, code, value, quote or self.last, vrf, via, vlan))
+        self.own.append(IcmpError(kind, code, value, quote or self.last, vrf, via, vlan, counted))
 
     def error_allowed(self):
         """An ICMP error may or may not be sent."""
@@ -365,18 +371,19 @@ def judge_forwarded(verdict, cases, forwarded, ordered):
     for port, frames in left.items():
         for at, data in enumerate(frames):
             arrival[port].setdefault(data, at)
-    seen = {port: -1 for port in left}
+    seen = {}  # (port in, port out) -> place of the last frame found
     for case in cases:
         if not ordered:
-            seen = dict.fromkeys(seen, -1)
+            seen = {}
         for port, frame in case.frames:
             if frame not in left[port]:
                 verdict.of[case.name].append(f"not sent on port {port}: {p.describe(frame)}")
                 continue
             left[port].remove(frame)
-            if arrival[port][frame] < seen[port]:
+            between = case.sent[0][0], port
+            if arrival[port][frame] < seen.get(between, -1):
                 verdict.general.append(f"{case.name}: a packet was overtaken on port {port}")
-            seen[port] = arrival[port][frame]
+            seen[between] = arrival[port][frame]
         for pieces in case.pieces:
             verdict.of[case.name] += pieces.take(left[pieces.port])
     for port, frames in left.items():

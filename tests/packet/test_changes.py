@@ -27,7 +27,8 @@ class BetweenCaptures(unittest.TestCase):
                 and p.Frame(f).ip_src[:1] == b"\x0b"]
 
     def check(self, commands, reason=None, via=None, config=""):
-        """After the commands the same packets are dropped for the reason or leave by `via`."""
+        """After the commands the same packets are dropped for the reason (or one of
+        several), or leave by `via`."""
         packets = [plain(n) for n in range(1, 9)]
         with Router(ROUTER + config, {0: frames(plain)}) as router:
             router.settle()
@@ -44,7 +45,8 @@ class BetweenCaptures(unittest.TestCase):
             self.assertEqual(run.drops, {})
         else:
             self.assertEqual(later, [])
-            self.assertEqual(run.drops, {reason: len(packets)})
+            self.assertEqual(sum(run.drops.values()), len(packets))
+            self.assertLessEqual(set(run.drops), {reason} if isinstance(reason, str) else reason)
 
     def test_route_deleted(self):
         self.check(["ip route del 10.1.0.0/16"], "ip4_no_route")
@@ -87,7 +89,7 @@ class BetweenCaptures(unittest.TestCase):
         self.assertEqual(len(forwarded) + run.drops.get("neigh_unresolved", 0), 64)
 
     def test_address_deleted_takes_its_routes(self):
-        self.check(["ip addr del 10.0.1.1/24 dev 1"], "ip4_no_route")
+        self.check(["ip addr del 10.0.1.1/24 dev 1"], {"ip4_no_route", "unreachable"})
 
     def test_port_down(self):
         with Router(ROUTER, {0: frames(plain)}) as router:

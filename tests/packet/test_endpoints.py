@@ -203,7 +203,7 @@ ip neigh add fe80::77 lladdr 02:00:00:00:77:77 dev 1
 class Ecn(CaseTest):
     """RFC 6040 4.2, figure 4: what the outer congestion mark does to the inner one."""
 
-    router = ROUTER + SIDS
+    router = ROUTER + SIDS + "ip sr ecn set rfc6040\n"
 
     NOT, ECT1, ECT0, CE = 0, 1, 2, 3
     WORDS = {NOT: "not_ect", ECT1: "ect1", ECT0: "ect0", CE: "ce"}
@@ -230,6 +230,21 @@ class Ecn(CaseTest):
                         continue
                     edit = p.ip4_edit if family == 4 else p.ip6_edit
                     c.out(via, edit(routed(packet), **{field: 0x48 | result}))
+
+
+class EcnLeftAlone(CaseTest):
+    """Without `ip sr ecn set rfc6040` the inner mark is kept, as the kernel's End.D* do."""
+
+    router = ROUTER + SIDS
+
+    @classmethod
+    def build(cls, case):
+        for inside, outside in itertools.product(range(4), repeat=2):
+            for family, sid, via in ((4, DT4_RED, "10.0.2.2"), (6, DT6_RED, "2001:db8:2::2")):
+                c = case(f"ipv{family}_inner_{Ecn.WORDS[inside]}_outer_{Ecn.WORDS[outside]}")
+                packet = inner(c, family, **{"tos" if family == 4 else "tc": 0x48 | inside})
+                c.send(c.outer(sid, PROTO[family], packet, tc=0xB8 | outside))
+                c.out(via, routed(packet))
 
 
 FLAVOURS = [combo for size in range(4) for combo in itertools.combinations(

@@ -77,7 +77,7 @@ class Jumbo(CaseTest):
 class JumboToSmaller(CaseTest):
     """From MTU 9000 to 1500: pieces, or the news that it is too big."""
 
-    router = ROUTER + SIDS + "ip link set dev 0 mtu 9000\nip link set dev 3 mtu 9000\n"
+    router = ROUTER + SIDS + "ip link set dev 1 mtu 1500\nip link set dev 2 mtu 1500\n"
     args = ("--max-pkt-len=9018",)
 
     @classmethod
@@ -94,11 +94,11 @@ class JumboToSmaller(CaseTest):
             c = case(f"df_{size}")
             c.send(c.ip4(IN4, size=size, df=True))
             c.drop("mtu_exceeded")
-            c.error(3, 4, 1500)
+            c.error(3, 4, 1500, counted=True)
             c = case(f"ipv6_{size}")
             c.send(c.ip6(IN6, size=size))
             c.drop("mtu_exceeded")
-            c.error(2, 0, 1500)
+            c.error(2, 0, 1500, counted=True)
 
 
 def long_options(nh, size):
@@ -121,7 +121,7 @@ class SmallBuffers(CaseTest):
     @classmethod
     def build(cls, case):
         jumbo_cases(case, (1400, 1470, 1536, 4500))
-        for segments in (80, 90, 91, 92, 93, 94, 95, 120, 126):
+        for segments in (80, 88, 89, 90, 91):
             c = case(f"srh_of_{segments}_segments")
             packet = c.ip4(IN4, size=100)
             c.send(c.outer(DT4_RED, p.ROUTING, p.path(p.IPIP, [BEFORE] * segments, 0) + packet))
@@ -135,7 +135,10 @@ class SmallBuffers(CaseTest):
             hops = [BEFORE] * (segments - 2) + [END_PSP, NEXT]
             c.send(c.outer(END_PSP, p.ROUTING, p.path(p.UDP, hops, 1) + c.udp(200)))
             c.out("2001:db8:1::2", c.outer(NEXT, p.UDP, c.udp(200), hlim=63))
-        for size in (1320, 1400, 1416, 1424, 1432, 1440, 1448, 1480, 1488, 1496):
+        c = case("srh_larger_than_a_buffer")
+        c.send(c.outer(DT4_RED, p.ROUTING, p.path(p.IPIP, [BEFORE] * 120, 0) + c.ip4(IN4)))
+        c.drop("ip6_ext_header")
+        for size in (1320, 1400, 1416, 1424, 1432, 1440, 1448):
             # Padding options move the inner header over the end of the first buffer.
             c = case(f"inner_header_behind_{size}_bytes")
             packet = c.ip4(IN4, size=300)

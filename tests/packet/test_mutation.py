@@ -51,7 +51,8 @@ class Mutation(unittest.TestCase):
 
     def test_mutated_cases(self):
         """Packets with every extension header, option, behaviour, ARP and ND these tests know."""
-        self.survives(ROUTER + SIDS + test_endpoints.EndFlavours.script,
+        self.survives(ROUTER + SIDS + test_endpoints.EndXFlavours.script
+                      + test_endpoints.EndTFlavours.script,
                       mutate.mutated(case_frames(), COUNT, SEED + 1))
 
     def test_mutated_in_several_buffers(self):

@@ -105,13 +105,11 @@ ip -6 route add fc00:0:1:ed::/128 encap seg6local action End.X nh6 2001:db8:1::5
             with self.subTest(name):
                 quote = inner or packet
                 kind, code = (3, 1) if quote[0] >> 4 == 4 else (1, 3)
-                expected = IcmpError(kind, code, 0, quote, vrf, None)
+                expected = IcmpError(kind, code, 0, quote, vrf, None, counted=True)
                 frames = [f for f in map(p.Frame, self.run_.sent[expected.port])
                           if expected.about(f)]
                 self.assertEqual(len(frames), 1, str(expected))
-                # A packet that waited may be quoted with its TTL already decremented.
-                problems = min((IcmpError(kind, code, 0, q, vrf, None).problems(frames[0])
-                                for q in (quote, routed(quote))), key=len)
+                problems = expected.problems(frames[0])
                 self.assertEqual(problems, [])
 
     def test_end_x_does_not_go_another_way(self):
@@ -145,7 +143,9 @@ class Flood(unittest.TestCase):
             router.settle()
             run = router.finish()
         self.assertLessEqual(set(run.drops), {"neigh_unresolved", "control_full"})
-        self.assertEqual(sum(run.drops.values()), len(frames))
+        # Solicitations of its own may find a ring full, too.
+        lost = run.balance["originated"] - run.balance["transmitted"]
+        self.assertEqual(sum(run.drops.values()), len(frames) + lost)
 
 
 class Resolved(CaseTest):
@@ -155,6 +155,7 @@ class Resolved(CaseTest):
 ip route add 10.78.0.0/16 via 10.0.1.55
 """
     ordered = False  # those that wait leave later
+    args = ("--burst=1",)  # the packet has asked before the answer comes
 
     @classmethod
     def build(cls, case):

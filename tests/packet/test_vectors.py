@@ -40,7 +40,6 @@ class Vectors(unittest.TestCase):
         self.compare(folder, run.sent)
         self.assertEqual(sum(run.drops.values()), sum(want["drops"].values()),
                          f"dropped {run.drops}, the model says {want['drops']}")
-        self.assertLessEqual(set(run.drops), set(want["drops"]))
 
 
 WAYS = {

@@ -148,10 +148,11 @@ dispatch_other4(struct worker *w, struct burst *b, unsigned i, const struct next
 {
 	uint8_t *h = b->l3[i];
 
-	if (nh->type == NEXTHOP_GROUP)
+	if (nh->type == NEXTHOP_GROUP) {
 		nh = member(nh, ip4_flow_hash(h, contiguous(b, i)));
-	if (unlikely(b->traced))
-		trace_step(b->trace[i], TRACE_NEXTHOP, 0, 0, nh->id, NULL, 0);
+		if (unlikely(b->traced))
+			trace_step(b->trace[i], TRACE_NEXTHOP, 0, 0, nh->id, NULL, 0);
+	}
 	switch (nh->type) {
 	case NEXTHOP_LOCAL:
 		local4(w, b, i);
@@ -208,10 +209,11 @@ dispatch_other6(struct worker *w, struct burst *b, unsigned i, const struct next
 {
 	uint8_t *h = b->l3[i];
 
-	if (nh->type == NEXTHOP_GROUP)
+	if (nh->type == NEXTHOP_GROUP) {
 		nh = member(nh, ip6_flow_hash(h, contiguous(b, i)));
-	if (unlikely(b->traced))
-		trace_step(b->trace[i], TRACE_NEXTHOP, 0, 0, nh->id, NULL, 0);
+		if (unlikely(b->traced))
+			trace_step(b->trace[i], TRACE_NEXTHOP, 0, 0, nh->id, NULL, 0);
+	}
 	switch (nh->type) {
 	case NEXTHOP_LOCAL:
 		local6(w, b, i);

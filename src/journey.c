@@ -232,6 +232,8 @@ forward_fixed4(struct worker *w, struct burst *b, unsigned i)
 {
 	if (unlikely(ip4_source_suspect(b->l3[i][16])) && martian_destination4(w, b, i))
 		return;
+	if (unlikely(b->traced))
+		trace_step(b->trace[i], TRACE_NEXTHOP, 0, 0, b->via[i], NULL, 0);
 	forward4(w, b, i, nexthop_at(nexthops, b->via[i]));
 }
 
@@ -411,10 +413,13 @@ take_fixed6(struct worker *w, struct burst *b)
 	for (unsigned k = 0; k < list->n; k++) {
 		unsigned i = list->at[k];
 
-		if (b->via[i] == 0)
+		if (b->via[i] == 0) {
 			list->at[n++] = (uint16_t)i;
-		else if (!martian_destination6(w, b, i))
+		} else if (!martian_destination6(w, b, i)) {
+			if (unlikely(b->traced))
+				trace_step(b->trace[i], TRACE_NEXTHOP, 0, 0, b->via[i], NULL, 0);
 			forward6(w, b, i, nexthop_at(nexthops, b->via[i]));
+		}
 	}
 	list->n = n;
 }

@@ -65,6 +65,30 @@ file_prefix(int argc, char **argv)
 	return "rte";
 }
 
+/* A driver that cannot make its device only says so, and the next device gets
+ * its number: then a script would configure the wrong port. */
+static int
+check_devices(int argc, char **argv, struct err *err)
+{
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+		const char *device;
+		char name[RTE_ETH_NAME_MAX_LEN];
+		uint16_t port;
+
+		if (strncmp(argv[i], "--vdev", strlen("--vdev")) != 0)
+			continue;
+		device = argv[i][strlen("--vdev")] == '=' ? argv[i] + strlen("--vdev=")
+			 : i + 1 < argc			  ? argv[i + 1]
+							  : "";
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(device, ","), device);
+		if (strncmp(name, "net_", 4) == 0 && rte_eth_dev_get_port_by_name(name, &port) != 0)
+			return err_set(err, ENODEV,
+				       "device %s could not be made: its driver says why above",
+				       name);
+	}
+	return 0;
+}
+
 static int
 open_control_socket(const struct options *options, const char *prefix, struct console *console,
 		    struct ctl **ctl, struct err *err)
@@ -218,7 +242,10 @@ main(int argc, char **argv)
 	rte_set_application_usage_hook(usage);
 	used = rte_eal_init(argc, argv);
 	if (used < 0) {
-		fprintf(stderr, "noref: EAL cannot start: %s\n", rte_strerror(rte_errno));
+		fprintf(stderr, "noref: EAL cannot start%s%s; its own messages above say why. Usual "
+			"reasons: no huge pages (reserve some, or --no-huge), another program with "
+			"the same --file-prefix\n",
+			rte_errno != 0 ? ": " : "", rte_errno != 0 ? rte_strerror(rte_errno) : "");
 		return EXIT_CONFIGURATION;
 	}
 	rc = options_parse(&options, argc - used, argv + used, &err);
@@ -229,7 +256,9 @@ main(int argc, char **argv)
 		rte_eal_cleanup();
 		return rc < 0 ? EXIT_USAGE : 0;
 	}
-	rc = run(&options, prefix, &err);
+	rc = check_devices(used, argv, &err);
+	if (rc == 0)
+		rc = run(&options, prefix, &err);
 	if (rc != 0)
 		fprintf(stderr, "%s\n", err.text);
 	options_free(&options);

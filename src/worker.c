@@ -208,14 +208,37 @@ assign_tx(struct port *port, struct err *err)
 	return 0;
 }
 
+/* --config names queues and workers that exist. */
+static int
+check_map(struct err *err)
+{
+	for (unsigned m = 0; m < options->map_count; m++) {
+		const struct queue_map *map = &options->map[m];
+		unsigned id = 0;
+
+		while (id < count && workers[id]->lcore != map->lcore)
+			id++;
+		if (id == count)
+			return err_set(err, EINVAL, "--config: lcore %u is no worker", map->lcore);
+		if (map->port >= RTE_MAX_ETHPORTS || !ports[map->port].present ||
+		    map->queue >= ports[map->port].nb_rxq)
+			return err_set(err, EINVAL, "--config: port %u has no receive queue %u",
+				       map->port, map->queue);
+	}
+	return 0;
+}
+
 int
 workers_launch(struct err *err)
 {
 	struct port *port;
 	unsigned nth = 0;
+	int rc = check_map(err);
 
+	if (rc != 0)
+		return rc;
 	PORT_FOREACH(port) {
-		int rc = assign_tx(port, err);
+		rc = assign_tx(port, err);
 
 		if (rc != 0)
 			return rc;
@@ -226,7 +249,7 @@ workers_launch(struct err *err)
 	if (publish_polls() != 0)
 		return err_set(err, ENOMEM, "no memory for the list of queues");
 	for (unsigned id = 0; id < count; id++) {
-		int rc = rte_eal_remote_launch(worker_main, workers[id], workers[id]->lcore);
+		rc = rte_eal_remote_launch(worker_main, workers[id], workers[id]->lcore);
 
 		if (rc != 0)
 			return err_set(err, -rc, "lcore %u cannot be started", workers[id]->lcore);

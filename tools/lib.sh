@@ -147,7 +147,7 @@ quietly() {
 	run_child "$@" >"$log" 2>&1 || status=$?
 	if [ "$status" -ne 0 ]; then
 		note "failed: $*"
-		tail -n 100 "$log" >&2
+		grep -v '^\[[0-9]*/[0-9]*\] ' "$log" | tail -n 100 >&2 || true
 	fi
 	return "$status"
 }

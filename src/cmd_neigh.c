@@ -170,14 +170,14 @@ show_one(struct out *out, const struct neigh *n)
 		 n->router ? "router " : "", neigh_state_name(n->state));
 }
 
-/* Whom no packet waits for was noted for a route or SID and not asked yet. */
+/* One that was only noted for a route or SID is none to the user. */
 static bool
 is_shown(const struct neigh *n, const struct neigh_show *s)
 {
 	return (s->only == 0 || n->iface == s->only) &&
 	       (s->family == 0 || n->addr.family == s->family) &&
 	       (s->addr.family == 0 || ip_addr_equal(&s->addr, &n->addr)) &&
-	       !(n->state == NEIGH_INCOMPLETE && n->held == 0);
+	       !neigh_is_unasked(n);
 }
 
 static bool

@@ -26,7 +26,8 @@
  * A FAILED neighbour starts anew with the next packet, and is never solicited
  * more than once per retrans_ms, however many packets ask for it. One that no
  * route holds is forgotten after five seconds, as is one that was looked up and
- * given no packet.
+ * given no packet. One that a route holds and that is deleted is as it was before the
+ * first packet: INCOMPLETE, and nobody is asked (neigh_is_unasked).
  *
  * All functions: control thread only. Times are milliseconds on any clock that
  * does not go back, given by the caller, so that tests own time.
@@ -139,8 +140,9 @@ void neigh_unhold(struct neigh_table *table, struct neigh *n, uint64_t now);
  * address. No limit on their number. */
 int neigh_set_permanent(struct neigh_table *table, uint16_t iface, const struct ip_addr *addr,
 			const uint8_t mac[6], bool replace, uint64_t now, struct err *err);
-/** `ip neigh del`. A held neighbour stays, FAILED: the next packet resolves it
- * anew. Packets that wait go to ops.fail, unreachable false. 0 or -ENOENT. */
+/** `ip neigh del`. A held neighbour stays, unasked: the next packet resolves it
+ * anew. Packets that wait go to ops.fail, unreachable false. 0, or -ENOENT: there is
+ * none, or only an unasked one. */
 int neigh_delete(struct neigh_table *table, uint16_t iface, const struct ip_addr *addr,
 		 uint64_t now, struct err *err);
 /** neigh_delete every neighbour of the interface (permanent ones only if all). */
@@ -183,6 +185,9 @@ void neigh_tick(struct neigh_table *table, uint64_t now);
 struct neigh *neigh_next(struct neigh_table *table, const struct neigh *after);
 unsigned neigh_count(const struct neigh_table *table);
 unsigned neigh_held(const struct neigh_table *table);
+/** Is it there only because a route holds it, or somebody looked it up: no packet has
+ * asked for it yet, or none since it was deleted? A user takes it for not there. */
+bool neigh_is_unasked(const struct neigh *n);
 /** "REACHABLE"..., as iproute2 prints it. */
 const char *neigh_state_name(enum neigh_state state);
 

@@ -56,6 +56,15 @@ enter(struct neigh_private *e, enum neigh_state state, uint64_t now)
 	neigh_enqueue(e, now);
 }
 
+/* As when it was made: nothing is known, and no packet wants to know. */
+static void
+enter_unasked(struct neigh_private *e, uint64_t now)
+{
+	enter(e, NEIGH_INCOMPLETE, now);
+	e->resolving = false;
+	neigh_enqueue(e, now);
+}
+
 /* Tell the owner if workers would see a difference. */
 static void
 publish(struct neigh_private *e)
@@ -310,7 +319,7 @@ void
 nud_forget(struct neigh_private *e, uint64_t now)
 {
 	neigh_pin(e);
-	enter(e, NEIGH_FAILED, now);
+	enter_unasked(e, now);
 	e->n.router = false;
 	publish(e);
 	held_fail(e, false);

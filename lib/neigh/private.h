@@ -155,7 +155,7 @@ void nud_draw_reachable(struct neigh_table *table, uint64_t now);
 uint64_t neigh_random(uint64_t *state);
 /* The owner says its MAC is this one, for ever. */
 void nud_set_permanent(struct neigh_private *e, const uint8_t mac[6], uint64_t now);
-/* The MAC is no longer to be used, although a route still needs the entry. */
+/* A route still needs the entry, but it is as if nobody had asked for it yet. */
 void nud_forget(struct neigh_private *e, uint64_t now);
 
 /* --- held.c; the caller pins -------------------------------------------------- */

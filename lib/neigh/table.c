@@ -58,6 +58,12 @@ neigh_held(const struct neigh_table *table)
 	return table->held;
 }
 
+bool
+neigh_is_unasked(const struct neigh *n)
+{
+	return n->state == NEIGH_INCOMPLETE && !n->private->resolving;
+}
+
 /* --- lifetime ----------------------------------------------------------------- */
 
 static enum neigh_queue
@@ -335,12 +341,13 @@ neigh_delete(struct neigh_table *table, uint16_t iface, const struct ip_addr *ad
 {
 	struct neigh *n = neigh_find(table, iface, addr);
 	char text[IP_ADDR_TEXT];
+	int rc = 0;
 
-	if (n == NULL)
-		return err_set(err, ENOENT, "neighbour %s: there is none",
-			       ip_addr_format(addr, text));
-	drop(n->private, now);
-	return 0;
+	if (n == NULL || neigh_is_unasked(n))
+		rc = err_set(err, ENOENT, "no such neighbour: %s", ip_addr_format(addr, text));
+	if (n != NULL)
+		drop(n->private, now);
+	return rc;
 }
 
 /*

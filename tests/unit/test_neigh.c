@@ -97,10 +97,41 @@ test_delete_does_not_hasten_questions(void **state)
 	for (unsigned i = 1; i < 50; i++) {
 		pass(w, 100);
 		assert_int_equal(del(w, 1), 0);
-		expect_state(w, 1, NEIGH_FAILED);
+		assert_true(neigh_is_unasked(find(w, 1)));
 		give(w, 1, i);
 	}
 	assert_in_range(w->asked, 1, 5);
+}
+
+static void
+test_deleted_is_as_never_asked(void **state)
+{
+	static const enum neigh_state states[] = {NEIGH_INCOMPLETE, NEIGH_REACHABLE, NEIGH_STALE,
+						  NEIGH_FAILED, NEIGH_PERMANENT};
+	struct world *w = *state;
+
+	assert_int_equal(del(w, 1), -ENOENT);
+	neigh_hold(get(w, 1));
+	assert_int_equal(del(w, 1), -ENOENT);
+	for (unsigned i = 0; i < RTE_DIM(states); i++) {
+		bring(w, 1, states[i]);
+		assert_false(neigh_is_unasked(find(w, 1)));
+		assert_int_equal(del(w, 1), 0);
+		expect_state(w, 1, NEIGH_INCOMPLETE);
+		assert_true(neigh_is_unasked(find(w, 1)));
+		assert_int_equal(del(w, 1), -ENOENT);
+		w->log[0] = '\0';
+		pass(w, 10000);
+		expect(w, "");
+		give(w, 1, i);
+		expect(w, "ask 1");
+		assert_false(neigh_is_unasked(find(w, 1)));
+		assert_int_equal(del(w, 1), 0);
+		pass(w, 10000);
+	}
+	neigh_unhold(w->table, find(w, 1), w->now);
+	pass(w, 10000);
+	assert_null(find(w, 1));
 }
 
 static void
@@ -482,8 +513,8 @@ test_flush_iface(void **state)
 	neigh_flush_iface(w->table, IFACE, false, w->now);
 	assert_int_equal(neigh_count(w->table), 4);
 	assert_int_equal(neigh_held(w->table), 0);
-	expect_state(w, 1, NEIGH_FAILED);
-	expect_state(w, 2, NEIGH_FAILED);
+	assert_true(neigh_is_unasked(find(w, 1)));
+	assert_true(neigh_is_unasked(find(w, 2)));
 	assert_non_null(find(w, 21));
 	neigh_unhold(w->table, find(w, 1), w->now);
 	neigh_flush_iface(w->table, IFACE, true, w->now);
@@ -811,6 +842,7 @@ main(void)
 		T(test_failed_starts_anew),
 		T(test_flood_to_dead_host),
 		T(test_delete_does_not_hasten_questions),
+		T(test_deleted_is_as_never_asked),
 		T(test_reachable_time_is_random),
 		T(test_stale_used_probed_answered),
 		T(test_probe_unanswered),

@@ -38,8 +38,12 @@ parse_type(struct call *call, struct link_add *add)
 	while (call_peek(call) != NULL) {
 		if (!vlan && call_accept(call, "table", 1)) {
 			word = call_value(call, "table", "a number");
-			if (word == NULL || number_parse(word, 1, UINT32_MAX, &add->number) < 0)
-				return err_set(call->err, EINVAL, "table is 1 to 4294967295");
+			if (word == NULL)
+				return -EINVAL;
+			if (number_parse(word, 1, UINT32_MAX, &add->number) < 0)
+				return err_set(call->err, EINVAL,
+					       "table: '%.20s' is no table number (1 to 4294967295)",
+					       word);
 			add->has_number = true;
 		} else if (vlan && call_accept(call, "id", 1)) {
 			word = call_value(call, "id", "a VLAN id");

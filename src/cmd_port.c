@@ -82,6 +82,8 @@ link_text(const struct port *p, const struct rte_eth_link *link, char *text, siz
 {
 	if (!p->started)
 		return "down (port stopped)";
+	if (!p->admin_up)
+		return "administratively down";
 	if (!p->link_up)
 		return "down";
 	if (link->link_speed == RTE_ETH_SPEED_NUM_NONE ||
@@ -103,6 +105,7 @@ info_json(struct out *out, const struct port *p, const struct rte_eth_link *link
 	out_json_bool(out, "mac_in_software", p->mac_in_software);
 	out_json_int(out, "socket", p->socket);
 	out_json_bool(out, "started", p->started);
+	out_json_bool(out, "admin_up", p->admin_up);
 	out_json_bool(out, "link_up", p->link_up);
 	out_json_uint(out, "speed_mbps",
 		      link->link_speed == RTE_ETH_SPEED_NUM_UNKNOWN ? 0 : link->link_speed);
@@ -455,14 +458,14 @@ complete_port(void *ctx, void (*add)(void *arg, const char *word), void *arg)
 }
 
 static const struct command commands[] = {
-	{"show port info {PORT|all}", "What a port is and what was set up on it", show_info, NULL},
-	{"show port stats {PORT|all}", "Packets and bytes of a port", show_stats,
+	{"show port info {PORT|all}", "what a port is and what was set up on it", show_info, NULL},
+	{"show port stats {PORT|all}", "packets and bytes of a port", show_stats,
 	 "rx-missed: lost by the device for want of a free descriptor\n"
 	 "rx-nombuf: lost by the driver for want of a buffer\n"
 	 "tx-dropped: not accepted by the driver, or the port was down\n"},
-	{"show port xstats {PORT|all}", "All counters of a port's driver", show_xstats, NULL},
-	{"clear port stats {PORT|all}", "Count a port's packets from zero", clear_stats, NULL},
-	{"show pool", "Packet buffers: how many there are and are in use", show_pool, NULL},
+	{"show port xstats {PORT|all}", "all counters of a port's driver", show_xstats, NULL},
+	{"clear port stats {PORT|all}", "count a port's packets from zero", clear_stats, NULL},
+	{"show pool", "packet buffers: how many there are and are in use", show_pool, NULL},
 };
 
 void

@@ -10,6 +10,7 @@
 #include "net.h"
 #include "net_route_show.h"
 #include "net_words.h"
+#include "sid.h"
 
 enum match {
 	MATCH_ANY,
@@ -331,18 +332,50 @@ type_text(const struct nexthop *nh)
 	return names[nh->type];
 }
 
+/* What is done at a SID, as in "End.DX4 nh4 10.0.1.2". */
+static void
+show_behaviour(struct out *out, const struct sid *sid)
+{
+	const struct sid_config *c = &sid->config;
+	const char *action = sid_behaviour_name((enum sid_behaviour)c->behaviour);
+	char text[IP_ADDR_TEXT], flavours[SID_FLAVOURS_TEXT];
+
+	out_json_string(out, "action", action);
+	out_text(out, ", SID %s", action);
+	if (c->nh.family != 0)
+		out_text(out, " nh%c %s", c->nh.family == AF_INET ? '4' : '6',
+			 ip_addr_format(&c->nh, text));
+	if (c->has_table)
+		out_text(out, " %s %u", c->vrftable ? "vrftable" : "table",
+			 vrf_at(c->table)->table);
+	if (c->flavours != 0)
+		out_text(out, " flavors %s", sid_flavours_text(c->flavours, flavours));
+	if (c->nh.family != 0 && !net_nexthop_usable(sid->adjacency)) {
+		out_json_bool(out, "unreachable", true);
+		out_text(out, " unreachable");
+	}
+}
+
 static void
 show_how(struct out *out, const struct route *route, uint32_t nexthop, bool member)
 {
 	const struct neighbour *nb = net_nexthop_owner(nexthop, OWNER_NEIGHBOUR);
+	const struct sid *sid = net_nexthop_owner(nexthop, OWNER_SID);
 	const struct nexthop *nh = nexthop_at(nexthops, nexthop);
 	char text[IP_PREFIX_TEXT], mac[18];
 
 	route_prefix_text(&route->prefix, text);
 	out_json_string(out, "prefix", text);
 	out_json_string(out, "nexthop", type_text(nh));
-	out_text(out, "\n    matched %s, %s%s", text, type_text(nh),
-		 member ? " (one of a group, chosen by flow)" : "");
+	/* A SID is written with its length, also when it is 128. */
+	if (sid != NULL)
+		ip_prefix_format(&route->prefix, text);
+	out_text(out, "\n    matched %s", text);
+	if (sid != NULL)
+		show_behaviour(out, sid);
+	else
+		out_text(out, ", %s%s", type_text(nh),
+			 member ? " (one of a group, chosen by flow)" : "");
 	if (nb != NULL) {
 		out_json_string(out, "state", neigh_state_name(nb->n->state));
 		if (nb->n->has_mac) {

@@ -232,10 +232,10 @@ cmd_save(struct call *call)
 		return err_set(call->err, ENAMETOOLONG, "save: the file name is too long");
 	file = fopen(temporary, "w");
 	if (file == NULL)
-		return err_set(call->err, errno, "%s: %s", temporary, strerror(errno));
+		return err_set(call->err, errno, "%s: %s", path, strerror(errno));
 	rc = console_run(call->console, "show config", false, write_file, file, call->err);
 	if (rc == 0 && (fflush(file) != 0 || fsync(fileno(file)) != 0))
-		rc = err_set(call->err, errno, "%s: %s", temporary, strerror(errno));
+		rc = err_set(call->err, errno, "%s: %s", path, strerror(errno));
 	fclose(file);
 	if (rc == 0 && rename(temporary, path) != 0)
 		rc = err_set(call->err, errno, "%s: %s", path, strerror(errno));

@@ -31,12 +31,12 @@ static const struct rule {
 } rules[SID_BEHAVIOUR_COUNT] = {
 	[SID_END] = {0, GIVEN_FLAVORS, NULL},
 	[SID_END_X] = {GIVEN_NH6, GIVEN_OIF | GIVEN_FLAVORS, "nh6"},
-	[SID_END_T] = {GIVEN_ANY_TABLE, GIVEN_FLAVORS, "table"},
+	[SID_END_T] = {GIVEN_ANY_TABLE, GIVEN_FLAVORS, "table or vrftable"},
 	[SID_END_DX4] = {GIVEN_NH4, GIVEN_OIF, "nh4"},
 	[SID_END_DX6] = {GIVEN_NH6, GIVEN_OIF, "nh6"},
-	[SID_END_DT4] = {GIVEN_ANY_TABLE, 0, "vrftable"},
+	[SID_END_DT4] = {GIVEN_ANY_TABLE, 0, "vrftable or table"},
 	[SID_END_DT6] = {GIVEN_ANY_TABLE, 0, "vrftable or table"},
-	[SID_END_DT46] = {GIVEN_ANY_TABLE, 0, "vrftable"},
+	[SID_END_DT46] = {GIVEN_ANY_TABLE, 0, "vrftable or table"},
 };
 
 static const struct {
@@ -44,7 +44,7 @@ static const struct {
 	const char *word;
 } given_words[] = {
 	{GIVEN_NH4, "nh4"},	{GIVEN_NH6, "nh6"},	      {GIVEN_OIF, "oif"},
-	{GIVEN_TABLE, "table"}, {GIVEN_VRFTABLE, "vrftable"}, {GIVEN_FLAVORS, "flavors"},
+	{GIVEN_TABLE, "table"}, {GIVEN_VRFTABLE, "vrftable"},
 };
 
 /* Behaviours of RFC 8986 that are to come. */
@@ -97,7 +97,7 @@ parse_table(struct sid_line *line, const char *word, bool vrftable, struct err *
 	if (strcmp(word, "main") == 0)
 		number = TABLE_MAIN;
 	else if (number_parse(word, 1, UINT32_MAX, &number) < 0)
-		return err_set(err, EINVAL, "%s '%.20s' is not 1 to 4294967295",
+		return err_set(err, EINVAL, "%s: '%.20s' is no table number (1 to 4294967295)",
 			       vrftable ? "vrftable" : "table", word);
 	line->table_number = (uint32_t)number;
 	line->given |= vrftable ? GIVEN_VRFTABLE : GIVEN_TABLE;
@@ -252,9 +252,13 @@ check(struct sid_line *line, struct iface_control *dev, struct err *err)
 	const struct rule *rule = &rules[line->config.behaviour];
 	const char *action = sid_behaviour_name((enum sid_behaviour)line->config.behaviour);
 	unsigned rest = line->given & ~(rule->needs | rule->takes | GIVEN_ACTION);
+	char flavours[SID_FLAVOURS_TEXT];
 
 	if ((line->given & GIVEN_ACTION) == 0)
 		return err_set(err, EINVAL, "action is missing");
+	if ((rest & GIVEN_FLAVORS) != 0)
+		return err_set(err, EINVAL, "%s takes no flavors (%s)", action,
+			       sid_flavours_text(line->config.flavours, flavours));
 	for (unsigned i = 0; i < sizeof(given_words) / sizeof(given_words[0]); i++) {
 		if ((rest & given_words[i].given) != 0)
 			return err_set(err, EINVAL, "%s takes no %s", action, given_words[i].word);

@@ -194,8 +194,8 @@ bad_option(int answer, const char *word, struct err *err)
 	if (name[0] != '\0' && strncmp(word, "--", 2) == 0)
 		return err_set(err, EINVAL, "--%s takes no value", name);
 	if (optopt != 0 && optopt < 256 && strncmp(word, "--", 2) != 0)
-		return err_set(err, EINVAL, "unknown option '-%c' (--help lists them)", optopt);
-	return err_set(err, EINVAL, "unknown or ambiguous option '%s' (--help lists them)", word);
+		return err_set(err, EINVAL, "unknown option '-%c'", optopt);
+	return err_set(err, EINVAL, "unknown or ambiguous option '%s'", word);
 }
 
 static int

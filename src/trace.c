@@ -278,14 +278,16 @@ replace_set(struct trace_set *new)
 static int
 trace_add(struct call *call)
 {
-	const char *word = call_next(call), *dev;
+	const char *word = call_value(call, "trace add", "a number of packets"), *dev;
 	struct trace_set *new;
 	struct port *port = NULL;
 	uint64_t n;
 	int rc;
 
-	if (word == NULL || number_parse(word, 1, TRACE_MAX, &n) < 0)
-		return err_set(call->err, EINVAL, "trace add: give a number of packets, 1 to %u",
+	if (word == NULL)
+		return -EINVAL;
+	if (number_parse(word, 1, TRACE_MAX, &n) < 0)
+		return err_set(call->err, EINVAL, "trace add: '%.20s' is not 1 to %u", word,
 			       TRACE_MAX);
 	if (call_accept(call, "dev", 3)) {
 		dev = call_value(call, "dev", "a port");

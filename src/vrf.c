@@ -248,6 +248,10 @@ vrf_device_add(const char *name, uint32_t table, struct err *err)
 {
 	struct vrf *v = vrf_of_table(table);
 
+	if (table == TABLE_LOCAL) {
+		err_set(err, EEXIST, "table %u already belongs to local", table);
+		return NULL;
+	}
 	if (v != NULL && (v->device || v->idx == VRF_MAIN)) {
 		err_set(err, EEXIST, "table %u already belongs to %s%s", table,
 			v->device ? "vrf " : "", v->name);

@@ -297,6 +297,49 @@ class ControlSocket(unittest.TestCase):
         self.assertIn("10.77.0.1", err)
         self.assertEqual(err.count("\n"), 1)
 
+    def test_messages_name_the_mistake(self):
+        sid = "ip -6 route add fc00::77/128 encap seg6local action "
+        for command, message in {
+            "ip link add green type vrf table 255": "table 255 already belongs to local",
+            sid + "End.DT4 dev 0": "End.DT4 needs vrftable or table",
+            sid + "End.DT4 vrftable red dev 0": "'red' is no table number",
+            sid + "End.DT4 vrftable 100 flavors psp dev 0": "End.DT4 takes no flavors (psp)",
+            "trace add": "trace add: a number of packets is missing",
+            "trace add 0": "'0' is not 1 to 1000",
+            "save /nonexistent/x": "/nonexistent/x: No such file or directory",
+        }.items():
+            with self.subTest(command):
+                status, _, err = self.router.try_ctl(command, json_wanted=False)
+                self.assertEqual(status, 1)
+                self.assertIn(message, err)
+
+    def test_deleted_neighbour_of_a_route_is_not_shown(self):
+        def shown():
+            return {entry["dst"] for entry in self.router.ask("ip neigh show")}
+
+        self.assertIn("10.0.3.2", shown())
+        self.router.tell("ip neigh del 10.0.3.2 dev 3")
+        self.assertNotIn("10.0.3.2", shown())
+        status, _, err = self.router.try_ctl("ip neigh del 10.0.3.2 dev 3", json_wanted=False)
+        self.assertEqual(status, 1)
+        self.assertIn("no such neighbour", err)
+        self.router.tell("ip neigh add 10.0.3.2 lladdr 02:00:00:00:03:02 dev 3")
+        self.assertIn("10.0.3.2", shown())
+
+    def test_route_get_of_a_sid_names_its_behaviour(self):
+        sid = self.router.ask("show sid")[0]
+        command = f"ip -6 route get {sid['sid'].split('/')[0]}"
+        self.assertEqual(self.router.ask(command)[0]["action"], sid["action"])
+        _, out, _ = self.router.try_ctl(command, json_wanted=False)
+        self.assertIn(f"matched {sid['sid']}, SID {sid['action']}", out)
+
+    def test_port_that_is_administratively_down(self):
+        for word, up in (("down", False), ("up", True)):
+            self.router.tell(f"ip link set dev 3 {word}")
+            self.assertIs(self.router.ask("show port info 3")[0]["admin_up"], up)
+            _, out, _ = self.router.try_ctl("show port info 3", json_wanted=False)
+            self.assertEqual("administratively down" in out, not up)
+
     def test_standard_input_stops_at_first_error(self):
         lines = ("ip route add 10.91.0.0/16 via 10.0.1.2\nnonsense\n"
                  "ip route add 10.92.0.0/16 via 10.0.1.2\n")

@@ -72,8 +72,11 @@ parse_nexthop(struct call *call, struct route_line *line)
 			hop.onlink = true;
 		} else if (call_accept(call, "weight", 6)) {
 			word = call_value(call, "weight", "a number");
-			if (word == NULL || number_parse(word, 1, 256, &weight) < 0)
-				return err_set(call->err, EINVAL, "weight is 1 to 256");
+			if (word == NULL)
+				return -EINVAL;
+			if (number_parse(word, 1, 256, &weight) < 0)
+				return err_set(call->err, EINVAL, "weight: '%.20s' is not 1 to 256",
+					       word);
 			hop.weight = (uint16_t)weight;
 		} else {
 			break;

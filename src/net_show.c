@@ -184,6 +184,21 @@ struct show {
 	const struct vrf *master; /* only its members */
 };
 
+/* With -4 or -6 `ip addr` leaves out who has no address of the family. */
+static bool
+is_listed(const struct iface_control *c, const struct show *s)
+{
+	const struct iface *view = iface_at(c->id);
+
+	if (!s->addresses || s->family == 0)
+		return true;
+	for (unsigned i = 0; i < view->address_count; i++) {
+		if (view->addresses[i].addr.family == s->family)
+			return true;
+	}
+	return false;
+}
+
 static void
 show_one(struct out *out, const struct iface_control *c, const struct show *s)
 {
@@ -226,7 +241,7 @@ show_more(struct call *call)
 	while ((c = iface_next(s->iface)) != NULL) {
 		s->iface = c->id;
 		if ((s->only != NULL && c != s->only) ||
-		    (s->master != NULL && c->vrf != s->master->idx))
+		    (s->master != NULL && c->vrf != s->master->idx) || !is_listed(c, s))
 			continue;
 		show_one(call->out, c, s);
 		if (out_full(call->out))
@@ -290,9 +305,12 @@ show(struct call *call, bool addresses)
 	rc = parse_show(call, s, &only);
 	if (rc < 0)
 		return rc;
+	/* A VRF device has no addresses. */
+	s->vrfs &= !addresses || s->family == 0;
 	out_json_array(call->out, NULL);
 	if (only != NULL) {
-		show_one_vrf(call->out, only, s);
+		if (!addresses || s->family == 0)
+			show_one_vrf(call->out, only, s);
 		out_json_end(call->out);
 		return 0;
 	}

@@ -252,7 +252,7 @@ run_source(struct call *call)
 }
 
 const struct command source_command = {
-	"source FILE", "Run the commands in FILE, up to the first error.", run_source,
+	"source FILE", "run the commands in FILE, up to the first error", run_source,
 	"A name that does not begin with / starts from the folder noref was started in.\n"
 	"A file may source others, 8 deep. What was done before an error stays done."};
 

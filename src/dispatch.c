@@ -296,6 +296,13 @@ pull_up(struct burst *b, unsigned i, uint32_t want)
 	uint32_t room;
 
 	packet_strip(m, (uint32_t)(b->l3[i] - rte_pktmbuf_mtod(m, uint8_t *)));
+	if (m->data_len < want && m->data_off > RTE_PKTMBUF_HEADROOM) {
+		/* The room is in front: what a tunnel took up. */
+		uint8_t *start = (uint8_t *)m->buf_addr + RTE_PKTMBUF_HEADROOM;
+
+		memmove(start, rte_pktmbuf_mtod(m, void *), m->data_len);
+		m->data_off = RTE_PKTMBUF_HEADROOM;
+	}
 	room = (uint32_t)m->data_len + rte_pktmbuf_tailroom(m);
 	want = RTE_MIN(RTE_MIN(want, room), m->pkt_len);
 	if (m->data_len < want)

@@ -14,10 +14,10 @@ configured, and describes its packets in build():
             c.out("10.0.1.2", routed(packet))
 
 Each case becomes a test method of its own (test_plain_ipv4). All packets of a
-class go through one run, in the order of their cases. Each case has
-addresses and a payload of its own, by which frames and ICMP errors
-are told apart. Drops can only be counted: when the totals of a run do not
-fit, the cases that may be to blame run again alone.
+class go through one run, in the order of their cases. Each case has addresses
+and a payload of its own, by which frames and ICMP errors are told apart. Drops
+can only be counted: when the totals of a run do not fit, the cases that may be
+to blame run again alone.
 """
 
 import ipaddress
@@ -82,7 +82,8 @@ class IcmpError:
         if rest not in values:
             wrong.append(f"bytes 4 to 7 are 0x{rest:08x}, expected "
                          + " or ".join(f"0x{v:08x}" for v in sorted(values)))
-        pseudo = b"" if proto == p.ICMP else p.pseudo6(frame.ip_src, frame.ip_dst, len(upper), proto)
+        pseudo = b"" if proto == p.ICMP else p.pseudo6(frame.ip_src, frame.ip_dst, len(upper),
+                                                       proto)
         if p.checksum(pseudo + upper) != 0:
             wrong.append("ICMP checksum is wrong")
         if frame.ip_src not in self.sources:

@@ -187,6 +187,7 @@ class Router:
 
     def __init__(self, config="", captures=None, ports=4, args=(), **workspace):
         self.space = Workspace(config, captures, ports, **workspace)
+        self.fed = False
         self.path = self.space.folder / "ctl" / "noref.sock"
         self.path.parent.mkdir(mode=0o700)
         separator = self.space.command.index("--")
@@ -292,6 +293,7 @@ class Router:
 
         Its transmit capture begins anew; take what was sent before with sent().
         """
+        self.fed = True
         self.tell(f"port stop {port}")
         write_pcap(self.space.path_in(port), frames)
         self.space.captures.setdefault(port, []).extend(frames)
@@ -334,7 +336,22 @@ class Router:
         if b["held"] != 0:
             raise Failed(f"packets are still held: {b}")
         if b["received"] != self.space.frames_in():
-            raise Failed(f"received {b['received']} of {self.space.frames_in()} frames: {run.ports}")
+            raise Failed(f"received {b['received']} of {self.space.frames_in()} frames: "
+                         f"{run.ports}")
         for pool in run.pool:
             if pool["in_use"] != 0:
                 raise Failed(f"buffers in use though idle: {pool}")
+        if not self.fed:
+            self.check_ports(run)
+
+    def check_ports(self, run):
+        """Each port has counted what is in its captures."""
+        for entry in run.ports:
+            port = entry["port"]
+            counted = {word: entry[word] for word in ("rx_packets", "rx_bytes", "tx_packets",
+                                                      "tx_bytes")}
+            received, sent = self.space.captures.get(port, []), run.sent.get(port, [])
+            captured = {"rx_packets": len(received), "rx_bytes": sum(map(len, received)),
+                        "tx_packets": len(sent), "tx_bytes": sum(map(len, sent))}
+            if counted != captured:
+                raise Failed(f"port {port} counted {counted}, its captures hold {captured}")

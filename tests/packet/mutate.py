@@ -4,8 +4,8 @@
 
 The packets of IN are mutated: bits flipped, length and type fields set to
 values that lie, ends cut off or doubled, the head of one packet put on the
-tail of another, headers repeated. The same seed gives the same capture. After them come all
-prefixes, from no byte to all, of some packets of different shapes.
+tail of another, headers repeated. The same seed gives the same capture. After
+them come all prefixes, from no byte to all, of some packets of different shapes.
 """
 
 import argparse

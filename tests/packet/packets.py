@@ -277,7 +277,7 @@ def copied_options(options):
 
 
 def reassemble(pieces):
-    """Put fragments of one packet, in order, together again; AssertionError when they do not fit."""
+    """Put fragments of one packet, in order, together; AssertionError when they do not fit."""
     data, expected = b"", None
     for number, piece in enumerate(pieces):
         size = ip4_header_size(piece)

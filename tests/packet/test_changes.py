@@ -101,6 +101,23 @@ class BetweenCaptures(unittest.TestCase):
         self.assertEqual(sum(run.drops.values()), 8)
         self.assertLessEqual(set(run.drops), {"port_down", "ip4_no_route"})
 
+    def test_mtu_raised_while_running(self):
+        """Large packets pass whole from then on, or the change is refused with a reason."""
+        packet = p.ip4("11.0.0.1", IN4, p.UDP, p.udp(bytes(i & 255 for i in range(5000))))
+        with Router(ROUTER, {0: frames(plain)}) as router:
+            router.settle()
+            for port in (0, 1):
+                status, _, err = router.try_ctl(f"ip link set dev {port} mtu 9000",
+                                                json_wanted=False)
+                if status != 0:
+                    self.assertIn("mtu", err.lower())
+                    return
+            router.feed(0, [p.eth(PORT_MAC[0], SOURCE_MAC, packet)])
+            router.settle()
+            run = router.finish()
+        self.assertEqual(run.drops, {})
+        self.assertEqual(run.sent[1][-1], p.eth("02:00:00:00:01:02", PORT_MAC[1], routed(packet)))
+
     def test_stop_and_start(self):
         """Stopped, nothing is lost from account; started again, packets flow again."""
         with Router(ROUTER, {0: frames(plain)}) as router:

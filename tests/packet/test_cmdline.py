@@ -183,13 +183,52 @@ for _name, _args in Usage.WRONG.items():
     setattr(Usage, f"test_{_name}", lambda self, args=_args: self.refused(args))
 
 
+class Devices(unittest.TestCase):
+    """What a device or the memory does not allow: a clear line, status 1, everything undone."""
+
+    def answers(self, *args):
+        status, out, err, _ = start("", args=["--ctl=none", "--exit-on-idle=100", *args])
+        self.assertIn(status, (0, 1), err + out)
+        return status, out + err
+
+    def test_more_buffers_than_memory(self):
+        status, words = self.answers("--total-num-mbufs=4000000")
+        self.assertEqual(status, 1)
+        self.assertRegex(words, "buffers|memory|mbufs")
+
+    def test_more_queues_than_the_device_has(self):
+        space = Workspace("", {0: []}, args=["--ctl=none", "--exit-on-idle=100", "--rxq=4",
+                                             "--txq=4"])
+        try:
+            status, out, err = launch(space.command)
+        finally:
+            space.remove()
+        self.assertIn(status, (0, 1), err + out)
+        self.assertRegex(out + err, "queue")
+
+    def test_more_descriptors_than_memory(self):
+        self.answers("--rxd=32768", "--txd=32768")
+
+    def test_largest_packets(self):
+        self.answers("--max-pkt-len=9728")
+
+    def test_file_that_is_no_capture(self):
+        space = Workspace("", {0: []}, args=["--ctl=none", "--exit-on-idle=100"])
+        space.path_in(0).write_text("no capture")
+        try:
+            status, out, err = launch(space.command)
+        finally:
+            space.remove()
+        self.assertEqual(status, 1, err + out)
+
+
 class Ends(unittest.TestCase):
     """However it ends: final tables, status 0."""
 
     CONFIG = ROUTER + SIDS
-    FRAMES = {0: [p.eth(PORT_MAC[0], SOURCE_MAC, p.ip4(f"11.0.0.{n}", IN4, p.UDP, p.udp(b"x")))
-                  for n in range(1, 31)]
-              + [p.eth(PORT_MAC[0], SOURCE_MAC, p.ip4("11.0.0.1", "192.0.2.1", p.UDP, p.udp(b"x")))]}
+    PACKETS = [p.ip4(f"11.0.0.{n}", IN4, p.UDP, p.udp(b"x")) for n in range(1, 31)]
+    PACKETS.append(p.ip4("11.0.0.1", "192.0.2.1", p.UDP, p.udp(b"x")))
+    FRAMES = {0: [p.eth(PORT_MAC[0], SOURCE_MAC, packet) for packet in PACKETS]}
 
     def tables(self, out):
         """The final tables name the ports and the drops."""
@@ -205,8 +244,8 @@ class Ends(unittest.TestCase):
                 out, err = router.printed()
                 self.assertIsNone(SANITIZER.search(err), err)
                 self.tables(out)
-                self.assertEqual(len([f for f in map(p.Frame, router.sent()[1]) if f.kind == p.IP4]),
-                                 30)
+                sent = [f for f in map(p.Frame, router.sent()[1]) if f.kind == p.IP4]
+                self.assertEqual(len(sent), 30)
                 self.assertFalse(router.path.exists(), "the control socket is left behind")
 
     def test_idle(self):

@@ -92,7 +92,7 @@ class Decapsulate(CaseTest):
 class DecapsulateMore(CaseTest):
     """What the inner packet may be, and how the outer header matters not."""
 
-    router = ROUTER + SIDS + f"""\
+    router = ROUTER + SIDS + """\
 ip -6 route add fc00:0:1:100:1::/80 via fc00:0:0:1::2
 ip -6 route add fc00:0:1:100:2::/80 encap seg6local action End.DX4 nh4 10.0.1.3 dev 0
 ip -6 route add fc00:0:0:1::1/128 encap seg6local action End.DT4 vrftable 100 dev 0

@@ -5,7 +5,7 @@ import struct
 
 import packets as p
 from cases import CaseTest, SOURCE_MAC
-from lab import DT4_BLUE, DT4_RED, DT46_RED, DT6_RED, DX4, DX6, END, PORT_MAC, ROUTER, SIDS
+from lab import DT4_BLUE, DT4_RED, DT46_RED, DT6_RED, DX4, DX6, END, ROUTER, SIDS
 from packets import routed
 from test_endpoints import BEFORE, IN4, IN6, NEXT, options
 

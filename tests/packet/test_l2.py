@@ -5,7 +5,7 @@ import struct
 
 import packets as p
 from cases import CaseTest, SOURCE_MAC
-from lab import DT4_RED, DT6_RED, PORT_MAC, ROUTER, SIDS
+from lab import DT4_RED, PORT_MAC, ROUTER, SIDS
 from packets import routed
 from test_endpoints import IN4, IN6
 

@@ -5,7 +5,7 @@ import packets as p
 from cases import CaseTest
 from lab import (DT4_RED, DT46_RED, DT6_RED, DX4, DX6, END, END_PSP, END_X, ROUTER, SIDS)
 from packets import routed
-from test_endpoints import BEFORE, IN4, IN6, LAST, NEXT, options
+from test_endpoints import BEFORE, IN4, IN6, NEXT, options
 
 SEGMENTS_LEFT = 40 + 3  # offset of the field when the SRH follows the IPv6 header
 

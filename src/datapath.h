@@ -71,6 +71,7 @@ struct burst {
 	struct place_list ip4;                   /**< IPv4 packets to be checked and routed */
 	struct place_list ip6;                   /**< IPv6 packets to be checked */
 	struct place_list ip6_route;             /**< IPv6 packets checked, to be routed */
+	struct place_list ip6_trie;              /**< ... and not in the exact-match tables */
 	struct place_list sid_list;              /**< IPv6 packets to a SID */
 	struct place_list arp;                   /**< ARP, to be handed over when the rest is done:
 						  * an answer may be for a packet before it */

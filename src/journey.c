@@ -66,6 +66,7 @@ burst_begin(struct burst *b, unsigned n, uint16_t iface, uint16_t vrf)
 	b->ip4.n = 0;
 	b->ip6.n = 0;
 	b->ip6_route.n = 0;
+	b->ip6_trie.n = 0;
 	b->sid_list.n = 0;
 	b->ready4.n = 0;
 	b->arp.n = 0;
@@ -134,19 +135,21 @@ forward6(struct worker *w, struct burst *b, unsigned i, const struct nexthop *nh
 	b->out[i] = nh;
 }
 
-/* Longest match of IPv6 destinations, SIDs among them. */
-static inline void
-route6(struct worker *w, struct burst *b)
+/* Longest match of IPv6 destinations, SIDs among them. trie_only: the
+ * exact-match tables have been asked already. */
+static inline __attribute__((always_inline)) void
+route6(struct worker *w, struct burst *b, struct place_list *list, bool trie_only)
 {
-	const struct place_list *list = &b->ip6_route;
-
 	for (unsigned k = 0; k < list->n; k++) {
 		unsigned i = list->at[k];
 
 		b->fibs6[k] = vrf_fibs[b->vrf[i]].fib6;
 		b->dst6[k] = b->l3[i] + 24;
 	}
-	fib6_lookup_burst(b->fibs6, b->dst6, b->values, list->n);
+	if (trie_only)
+		fib6_lookup_burst_trie(b->fibs6, b->dst6, b->values, list->n);
+	else
+		fib6_lookup_burst(b->fibs6, b->dst6, b->values, list->n);
 	for (unsigned k = 0; k < list->n; k++) {
 		unsigned i = list->at[k];
 		const struct nexthop *nh = nexthop_at(nexthops, b->values[k]);
@@ -154,30 +157,47 @@ route6(struct worker *w, struct burst *b)
 		if (unlikely(b->traced))
 			trace_step(b->trace[i], TRACE_LOOKUP, b->vrf[i], AF_INET6, b->values[k],
 				   b->dst6[k], 16);
-		if (nh->type == NEXTHOP_SID) {
+		if (unlikely(nh->type == NEXTHOP_SID)) {
 			b->sid[i] = b->values[k];
-			rte_prefetch0(&w->sids[b->values[k]]);
 			list_add(&b->sid_list, i);
 		} else {
 			forward6(w, b, i, nh);
 		}
 	}
-	b->ip6_route.n = 0;
+	list->n = 0;
 }
 
-/* Is there nothing between the IPv6 header and what the SID takes out of a
- * tunnel, and are there no congestion marks to be carried over? */
-static inline bool
-plain_tunnel(const struct nexthop *sid, const uint8_t *h)
+/*
+ * Bytes in front of what the SID takes out of a tunnel, when that is simple: an
+ * IPv6 header, perhaps an SRH whose segments are used up (RFC 8754 4.3.1.1), all in one segment,
+ * no flavours, no congestion marks to be carried over. 0: it is not. *proto is what is inside.
+ */
+static inline unsigned
+plain_tunnel(const struct nexthop *sid, const struct rte_mbuf *m, const uint8_t *h, uint16_t len,
+	     uint8_t *proto)
 {
-	return srv6_decapsulates(sid, h[6]) & ((h[1] & tunnel_ecn_mask) == 0) &
-	       (sid->flavours == 0);
+	unsigned size;
+
+	if (unlikely((sid->flavours != 0) | ((h[1] & tunnel_ecn_mask) != 0) | (m->nb_segs != 1)))
+		return 0;
+	*proto = h[6];
+	if (likely(srv6_decapsulates(sid, *proto)))
+		return IP6_HEADER;
+	if (*proto != PROTO_ROUTING || len < IP6_HEADER + 8)
+		return 0;
+	size = IP6_HEADER + 8 + 8 * h[IP6_HEADER + 1];
+	*proto = h[IP6_HEADER];
+	if (h[IP6_HEADER + 2] != SRV6_ROUTING_TYPE || h[IP6_HEADER + 3] != 0 || size > len ||
+	    !srv6_decapsulates(sid, *proto))
+		return 0;
+	return size;
 }
 
 /* RFC 8986 4.4 to 4.8 for a plain tunnel: count it for the SID; the inner packet starts behind
- * the IPv6 header, and the SID says where it is routed. */
+ * the headers, and the SID says where it is routed. */
 static inline void
-take_out(struct worker *w, struct burst *b, unsigned i, const struct nexthop *sid)
+take_out(struct worker *w, struct burst *b, unsigned i, const struct nexthop *sid,
+	 unsigned headers)
 {
 	struct sid_counters *counters = &w->sids[sid->id];
 
@@ -185,8 +205,8 @@ take_out(struct worker *w, struct burst *b, unsigned i, const struct nexthop *si
 	counters->bytes += b->len[i];
 	b->sid[i] = sid->id;
 	b->sid_len[i] = b->len[i];
-	b->l3[i] += IP6_HEADER;
-	b->len[i] = (uint16_t)(b->len[i] - IP6_HEADER);
+	b->l3[i] += headers;
+	b->len[i] = (uint16_t)(b->len[i] - headers);
 	b->vrf[i] = sid->sid.table;
 	b->via[i] = sid->sid.nexthop;
 }
@@ -198,13 +218,15 @@ endpoint(struct worker *w, struct burst *b)
 	for (unsigned k = 0; k < b->sid_list.n; k++) {
 		unsigned i = b->sid_list.at[k];
 		const struct nexthop *sid = nexthop_at(nexthops, b->sid[i]);
-		uint8_t proto = b->l3[i][6];
+		unsigned headers;
+		uint8_t proto;
 
-		if (unlikely(!plain_tunnel(sid, b->l3[i]) || b->traced)) {
+		headers = plain_tunnel(sid, b->pkts[i], b->l3[i], b->len[i], &proto);
+		if (unlikely(headers == 0 || b->traced)) {
 			endpoint_other(w, b, i, sid);
 			continue;
 		}
-		take_out(w, b, i, sid);
+		take_out(w, b, i, sid, headers);
 		b->flags[i] &= PLACE_GROUP_MAC;
 		list_add(proto == PROTO_IP4 ? &b->ip4 : &b->ip6, i);
 		b->fixed6 = true;
@@ -274,28 +296,27 @@ check4(struct worker *w, struct burst *b)
 }
 
 /*
- * A SID that is likely to be the next packet's too: tunnels fill bursts. Asking
- * the table again would give the same answer, and takes ten times as long.
+ * What the exact-match tables said of the last destination: tunnels fill bursts,
+ * so it is likely to be asked again. The answer holds for the burst.
  */
-struct last_sid {
+struct last_front {
 	uint64_t dst[2];
-	const struct nexthop *sid;
+	const struct nexthop *nh;
 };
 
-/* The SID the packet at h is for, if it is one that needs no trie to be found. */
+/* The next hop of the packet at h if no trie is needed to find it; else one of
+ * type NEXTHOP_NONE. */
 static inline const struct nexthop *
-sid_of(const struct fib6 *fib, const uint8_t *h, struct last_sid *last)
+front6(const struct fib6 *fib, const uint8_t *h, struct last_front *last)
 {
-	const struct nexthop *nh;
 	uint64_t dst[2];
 
 	memcpy(dst, h + 24, sizeof(dst));
-	if (likely(((dst[0] ^ last->dst[0]) | (dst[1] ^ last->dst[1])) == 0))
-		return last->sid;
-	nh = nexthop_at(nexthops, fib6_lookup_front(fib, h + 24));
-	memcpy(last->dst, dst, sizeof(dst));
-	last->sid = nh->type == NEXTHOP_SID ? nh : NULL;
-	return last->sid;
+	if (((dst[0] ^ last->dst[0]) | (dst[1] ^ last->dst[1])) != 0) {
+		memcpy(last->dst, dst, sizeof(dst));
+		last->nh = nexthop_at(nexthops, fib6_lookup_front(fib, h + 24));
+	}
+	return last->nh;
 }
 
 /* An IPv4 packet nothing has been found out about yet. */
@@ -316,9 +337,10 @@ begin4(struct worker *w, struct burst *b, unsigned i)
  * once, what else there is goes to the list of the stage it needs. */
 static inline void
 begin6(struct worker *w, struct burst *b, unsigned i, const struct fib6 *fib,
-       struct last_sid *last)
+       struct last_front *last)
 {
-	const struct nexthop *sid;
+	const struct nexthop *nh;
+	unsigned headers;
 	uint16_t len;
 	uint8_t proto;
 
@@ -327,13 +349,22 @@ begin6(struct worker *w, struct burst *b, unsigned i, const struct fib6 *fib,
 		return;
 	}
 	b->len[i] = len;
-	sid = sid_of(fib, b->l3[i], last);
-	if (unlikely(sid == NULL || !plain_tunnel(sid, b->l3[i]))) {
-		list_add(&b->ip6_route, i);
+	nh = front6(fib, b->l3[i], last);
+	if (nh->type == NEXTHOP_NONE) {
+		list_add(&b->ip6_trie, i);
 		return;
 	}
-	proto = b->l3[i][6];
-	take_out(w, b, i, sid);
+	if (unlikely(nh->type != NEXTHOP_SID)) {
+		forward6(w, b, i, nh);
+		return;
+	}
+	headers = plain_tunnel(nh, b->pkts[i], b->l3[i], len, &proto);
+	if (unlikely(headers == 0)) {
+		b->sid[i] = nh->id;
+		list_add(&b->sid_list, i);
+		return;
+	}
+	take_out(w, b, i, nh, headers);
 	if (likely(proto == PROTO_IP4)) {
 		begin4(w, b, i);
 	} else {
@@ -352,7 +383,8 @@ input(struct worker *w, struct burst *b, const struct port *port)
 	const struct fib6 *fib6 = vrf_fibs[iface_at(port->iface)->vrf].fib6;
 	const uint64_t mac_mask = port->any_mac ? 0 : 0xffffffffffff;
 	const uint64_t mac = port->mac & mac_mask;
-	struct last_sid last = {.sid = NULL};
+	/* To begin with, an address no exact-match table ever has. */
+	struct last_front last = {{UINT64_MAX, UINT64_MAX}, nexthop_at(nexthops, 0)};
 	const bool traced = b->traced;
 	uint64_t bytes = 0;
 
@@ -428,12 +460,13 @@ static inline void
 route(struct worker *w, struct burst *b)
 {
 	stage_end(w, STAGE_PARSE);
-	while (b->ip6.n + b->ip6_route.n != 0) {
+	while (b->ip6.n + b->ip6_route.n + b->ip6_trie.n + b->sid_list.n != 0) {
 		check6(w, b);
 		if (b->fixed6)
 			take_fixed6(w, b);
 		stage_end(w, STAGE_PARSE);
-		route6(w, b);
+		route6(w, b, &b->ip6_trie, true);
+		route6(w, b, &b->ip6_route, false);
 		stage_end(w, STAGE_LOOKUP);
 		endpoint(w, b);
 		stage_end(w, STAGE_SID);

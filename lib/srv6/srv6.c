@@ -11,7 +11,6 @@ enum {
 	RH_SEGMENTS_LEFT = 3,
 	SRH_LAST_ENTRY = 4,
 	SRH_SEGMENTS = 8,
-	RH_TYPE_SRH = 4,
 };
 
 enum { IP6_NEXT = 6, IP6_HOP_LIMIT = 7, IP6_DST = 24 };
@@ -179,7 +178,7 @@ srv6_process(const struct nexthop *sid, struct srv6_packet *p)
 				p->reason = (uint8_t)reason;
 				return SRV6_DROP;
 			}
-		} else if (header[RH_TYPE] != RH_TYPE_SRH) {
+		} else if (header[RH_TYPE] != SRV6_ROUTING_TYPE) {
 			/* RFC 8200 4.4: skipped when nothing is left to visit. */
 			if (header[RH_SEGMENTS_LEFT] != 0)
 				return drop_with(p, DROP_IP6_EXT_HEADER, ICMP6_PARAMETER,

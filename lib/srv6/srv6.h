@@ -25,6 +25,9 @@
 #include "ip.h"
 #include "nexthop.h"
 
+/** Type of the segment routing header among routing headers (RFC 8754 2). */
+#define SRV6_ROUTING_TYPE 4
+
 /** What the packet has become. */
 enum srv6_outcome {
 	SRV6_INNER4, /**< decapsulated: an IPv4 packet, not looked at yet */

@@ -73,8 +73,9 @@ struct burst {
 	struct place_list ip6_route;             /**< IPv6 packets checked, to be routed */
 	struct place_list ip6_trie;              /**< ... and not in the exact-match tables */
 	struct place_list sid_list;              /**< IPv6 packets to a SID */
-	struct place_list arp;                   /**< ARP, to be handed over when the rest is done:
-						  * an answer may be for a packet before it */
+	/** ARP and neighbour discovery, to be handed over when the rest is done: an answer may be
+	 * what a packet before it waits for. */
+	struct place_list arp, nd;
 	struct place_list ready4;                /**< IPv4 packets checked, to be looked up */
 
 	/* Scratch of the lookups, by position in a list. */

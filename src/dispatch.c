@@ -127,12 +127,6 @@ martian_destination6(struct worker *w, struct burst *b, unsigned i)
 
 /* --- next hops -------------------------------------------------------------------- */
 
-static const struct nexthop *
-member(const struct nexthop *group, uint32_t hash)
-{
-	return nexthop_at(nexthops, nexthop_group_pick(group, hash));
-}
-
 /* Never to be sent on, whatever the FIB says: it came to a group MAC, or is
  * link-local by its source (RFC 4291 2.5.6). */
 static bool
@@ -143,130 +137,138 @@ forwardable(const struct burst *b, unsigned i, bool link_local_source)
 	return !link_local_source || (b->flags[i] & PLACE_ORIGINATED) != 0;
 }
 
-void
-dispatch_other4(struct worker *w, struct burst *b, unsigned i, const struct nexthop *nh)
-{
-	uint8_t *h = b->l3[i];
+/* What the two IP versions call the same things. */
+struct version {
+	uint8_t family;
+	uint8_t ttl_at; /* offset of TTL or hop limit */
+	enum drop_reason ttl, no_route;
+	uint8_t time_exceeded, unreachable;                 /* ICMP types */
+	uint8_t code_address, code_prohibited, code_no_route; /* of unreachable */
+	void (*drop_with_error)(struct worker *w, struct burst *b, unsigned i,
+				enum drop_reason reason, uint8_t type, uint8_t code, uint32_t value);
+};
 
-	if (nh->type == NEXTHOP_GROUP) {
-		nh = member(nh, ip4_flow_hash(h, contiguous(b, i)));
-		if (unlikely(b->traced))
-			trace_step(b->trace[i], TRACE_NEXTHOP, 0, 0, nh->id, NULL, 0);
+static const struct version ip4 = {
+	.family = AF_INET,
+	.ttl_at = 8,
+	.ttl = DROP_IP4_TTL,
+	.no_route = DROP_IP4_NO_ROUTE,
+	.time_exceeded = ICMP4_TIME_EXCEEDED,
+	.unreachable = ICMP4_UNREACHABLE,
+	.code_address = ICMP4_UNREACHABLE_HOST,
+	.code_prohibited = ICMP4_UNREACHABLE_PROHIBITED,
+	.code_no_route = ICMP4_UNREACHABLE_NET,
+	.drop_with_error = drop_with_error4,
+};
+
+static const struct version ip6 = {
+	.family = AF_INET6,
+	.ttl_at = 7,
+	.ttl = DROP_IP6_HOP_LIMIT,
+	.no_route = DROP_IP6_NO_ROUTE,
+	.time_exceeded = ICMP6_TIME_EXCEEDED,
+	.unreachable = ICMP6_UNREACHABLE,
+	.code_address = ICMP6_UNREACHABLE_ADDRESS,
+	.code_prohibited = ICMP6_UNREACHABLE_PROHIBITED,
+	.code_no_route = ICMP6_UNREACHABLE_NO_ROUTE,
+	.drop_with_error = drop_with_error6,
+};
+
+static void
+unreachable(struct worker *w, struct burst *b, unsigned i, const struct version *ip,
+	    enum drop_reason reason, uint8_t code)
+{
+	ip->drop_with_error(w, b, i, reason, ip->unreachable, code, 0);
+}
+
+/* Send it to the neighbour `nh` is, or find that neighbour. */
+static void
+to_neighbour(struct worker *w, struct burst *b, unsigned i, const struct nexthop *nh,
+	     const struct version *ip)
+{
+	if ((b->flags[i] & PLACE_TTL_DONE) == 0) {
+		if (ip->family == AF_INET)
+			ip4_decrement_ttl(b->l3[i]);
+		else
+			b->l3[i][ip->ttl_at]--;
+		b->flags[i] |= PLACE_TTL_DONE;
 	}
-	switch (nh->type) {
-	case NEXTHOP_LOCAL:
-		local4(w, b, i);
-		return;
-	case NEXTHOP_MARTIAN:
-		drop(w, b, i, DROP_MARTIAN);
-		return;
-	default:
-		break;
-	}
-	if (!forwardable(b, i, false)) {
-		drop(w, b, i, DROP_MARTIAN);
-		return;
-	}
-	if ((b->flags[i] & PLACE_TTL_DONE) == 0 && h[8] <= 1) {
-		drop_with_error4(w, b, i, DROP_IP4_TTL, ICMP4_TIME_EXCEEDED, 0, 0);
+	if (nh->type == NEXTHOP_ADJACENT)
+		b->out[i] = nh;
+	else if (nh->type == NEXTHOP_RESOLVE)
+		hand_to_control(w, b, i, PACKET_RESOLVE, ip->family, nh->id);
+	else
+		hand_to_control(w, b, i, PACKET_CONNECTED, ip->family, nh->iface);
+}
+
+/* A packet that is not for the router itself. */
+static void
+forward(struct worker *w, struct burst *b, unsigned i, const struct nexthop *nh,
+	const struct version *ip)
+{
+	if ((b->flags[i] & PLACE_TTL_DONE) == 0 && b->l3[i][ip->ttl_at] <= 1) {
+		ip->drop_with_error(w, b, i, ip->ttl, ip->time_exceeded, 0, 0);
 		return;
 	}
 	switch (nh->type) {
 	case NEXTHOP_ADJACENT:
 	case NEXTHOP_RESOLVE:
 	case NEXTHOP_CONNECTED:
+		to_neighbour(w, b, i, nh, ip);
 		break;
 	case NEXTHOP_BLACKHOLE:
 		drop(w, b, i, DROP_BLACKHOLE);
-		return;
+		break;
 	case NEXTHOP_UNREACHABLE:
-		drop_with_error4(w, b, i, DROP_UNREACHABLE, ICMP4_UNREACHABLE,
-				 ICMP4_UNREACHABLE_HOST, 0);
-		return;
+		unreachable(w, b, i, ip, DROP_UNREACHABLE, ip->code_address);
+		break;
 	case NEXTHOP_PROHIBIT:
-		drop_with_error4(w, b, i, DROP_PROHIBIT, ICMP4_UNREACHABLE,
-				 ICMP4_UNREACHABLE_PROHIBITED, 0);
-		return;
+		unreachable(w, b, i, ip, DROP_PROHIBIT, ip->code_prohibited);
+		break;
 	default:
-		drop_with_error4(w, b, i, DROP_IP4_NO_ROUTE, ICMP4_UNREACHABLE,
-				 ICMP4_UNREACHABLE_NET, 0);
-		return;
+		unreachable(w, b, i, ip, ip->no_route, ip->code_no_route);
 	}
-	if ((b->flags[i] & PLACE_TTL_DONE) == 0) {
-		ip4_decrement_ttl(h);
-		b->flags[i] |= PLACE_TTL_DONE;
-	}
-	if (nh->type == NEXTHOP_ADJACENT)
-		b->out[i] = nh;
+}
+
+static const struct nexthop *
+group_member(struct burst *b, unsigned i, const struct nexthop *group, uint32_t hash)
+{
+	const struct nexthop *nh = nexthop_at(nexthops, nexthop_group_pick(group, hash));
+
+	if (unlikely(b->traced))
+		trace_step(b->trace[i], TRACE_NEXTHOP, 0, 0, nh->id, NULL, 0);
+	return nh;
+}
+
+void
+dispatch_other4(struct worker *w, struct burst *b, unsigned i, const struct nexthop *nh)
+{
+	if (nh->type == NEXTHOP_GROUP)
+		nh = group_member(b, i, nh, ip4_flow_hash(b->l3[i], contiguous(b, i)));
+	if (nh->type == NEXTHOP_LOCAL)
+		local4(w, b, i);
+	else if (nh->type == NEXTHOP_MARTIAN || !forwardable(b, i, false))
+		drop(w, b, i, DROP_MARTIAN);
 	else
-		hand_to_control(w, b, i,
-				nh->type == NEXTHOP_RESOLVE ? PACKET_RESOLVE : PACKET_CONNECTED,
-				AF_INET, nh->type == NEXTHOP_RESOLVE ? nh->id : nh->iface);
+		forward(w, b, i, nh, &ip4);
 }
 
 void
 dispatch_other6(struct worker *w, struct burst *b, unsigned i, const struct nexthop *nh)
 {
-	uint8_t *h = b->l3[i];
+	const uint8_t *src = b->l3[i] + 8;
 
-	if (nh->type == NEXTHOP_GROUP) {
-		nh = member(nh, ip6_flow_hash(h, contiguous(b, i)));
-		if (unlikely(b->traced))
-			trace_step(b->trace[i], TRACE_NEXTHOP, 0, 0, nh->id, NULL, 0);
-	}
-	switch (nh->type) {
-	case NEXTHOP_LOCAL:
+	if (nh->type == NEXTHOP_GROUP)
+		nh = group_member(b, i, nh, ip6_flow_hash(b->l3[i], contiguous(b, i)));
+	if (nh->type == NEXTHOP_LOCAL)
 		local6(w, b, i);
-		return;
-	case NEXTHOP_LINK_SCOPE:
+	else if (nh->type == NEXTHOP_LINK_SCOPE)
 		link_scope6(w, b, i);
-		return;
-	case NEXTHOP_MARTIAN:
+	else if (nh->type == NEXTHOP_MARTIAN ||
+		 !forwardable(b, i, ip6_is_link_local(src) || ip6_source_martian(src)))
 		drop(w, b, i, DROP_MARTIAN);
-		return;
-	default:
-		break;
-	}
-	if (!forwardable(b, i, ip6_is_link_local(h + 8) || h[8] == 0xff ||
-				       ip6_source_martian(h + 8))) {
-		drop(w, b, i, DROP_MARTIAN);
-		return;
-	}
-	if ((b->flags[i] & PLACE_TTL_DONE) == 0 && h[7] <= 1) {
-		drop_with_error6(w, b, i, DROP_IP6_HOP_LIMIT, ICMP6_TIME_EXCEEDED, 0, 0);
-		return;
-	}
-	switch (nh->type) {
-	case NEXTHOP_ADJACENT:
-	case NEXTHOP_RESOLVE:
-	case NEXTHOP_CONNECTED:
-		break;
-	case NEXTHOP_BLACKHOLE:
-		drop(w, b, i, DROP_BLACKHOLE);
-		return;
-	case NEXTHOP_UNREACHABLE:
-		drop_with_error6(w, b, i, DROP_UNREACHABLE, ICMP6_UNREACHABLE,
-				 ICMP6_UNREACHABLE_ADDRESS, 0);
-		return;
-	case NEXTHOP_PROHIBIT:
-		drop_with_error6(w, b, i, DROP_PROHIBIT, ICMP6_UNREACHABLE,
-				 ICMP6_UNREACHABLE_PROHIBITED, 0);
-		return;
-	default:
-		drop_with_error6(w, b, i, DROP_IP6_NO_ROUTE, ICMP6_UNREACHABLE,
-				 ICMP6_UNREACHABLE_NO_ROUTE, 0);
-		return;
-	}
-	if ((b->flags[i] & PLACE_TTL_DONE) == 0) {
-		h[7]--;
-		b->flags[i] |= PLACE_TTL_DONE;
-	}
-	if (nh->type == NEXTHOP_ADJACENT)
-		b->out[i] = nh;
 	else
-		hand_to_control(w, b, i,
-				nh->type == NEXTHOP_RESOLVE ? PACKET_RESOLVE : PACKET_CONNECTED,
-				AF_INET6, nh->type == NEXTHOP_RESOLVE ? nh->id : nh->iface);
+		forward(w, b, i, nh, &ip6);
 }
 
 /* --- SIDs ------------------------------------------------------------------------- */

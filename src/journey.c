@@ -70,6 +70,7 @@ burst_begin(struct burst *b, unsigned n, uint16_t iface, uint16_t vrf)
 	b->sid_list.n = 0;
 	b->ready4.n = 0;
 	b->arp.n = 0;
+	b->nd.n = 0;
 }
 
 /* RFC 8200 3: is it an IPv6 packet, all there, from a source
@@ -563,6 +564,15 @@ output(struct worker *w, struct burst *b)
 	run_end(w, &run);
 }
 
+static inline void
+hand_over(struct worker *w, struct burst *b)
+{
+	for (unsigned k = 0; k < b->arp.n; k++)
+		hand_to_control(w, b, b->arp.at[k], PACKET_ARP, AF_INET, 0);
+	for (unsigned k = 0; k < b->nd.n; k++)
+		hand_to_control(w, b, b->nd.at[k], PACKET_ND, AF_INET6, 0);
+}
+
 void
 journey_own(struct worker *w)
 {
@@ -573,6 +583,7 @@ journey_own(struct worker *w)
 
 		w->own_filling ^= 1;
 		route(w, b);
+		hand_over(w, b);
 		output(w, b);
 		burst_begin(b, 0, 0, 0);
 	}
@@ -596,8 +607,7 @@ journey(struct worker *w, const struct rx_queue *rx)
 		trace_begin(b, port->id, rx->queue);
 	input(w, b, port);
 	route(w, b);
-	for (unsigned k = 0; k < b->arp.n; k++)
-		hand_to_control(w, b, b->arp.at[k], PACKET_ARP, AF_INET, 0);
+	hand_over(w, b);
 	output(w, b);
 	stage_end(w, STAGE_REWRITE);
 	return n;

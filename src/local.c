@@ -142,7 +142,7 @@ icmp6(struct worker *w, struct burst *b, unsigned i, uint16_t upper)
 		if (b->sid[i] != 0 || h[7] != 255 || upper != IP6_HEADER)
 			drop(w, b, i, DROP_ND_BAD);
 		else if (h[upper] == 135 || h[upper] == 136)
-			hand_to_control(w, b, i, PACKET_ND, AF_INET6, 0);
+			b->nd.at[b->nd.n++] = (uint16_t)i;
 		else
 			deliver(w, b, i); /* of hosts and their routers, not ours to heed */
 		return;

@@ -149,13 +149,12 @@ class Flood(unittest.TestCase):
 
 
 class Resolved(CaseTest):
-    """A neighbour that makes itself known in the capture itself."""
+    """A neighbour that makes itself known right after the packet, in the same burst even."""
 
     router = ROUTER + SIDS + """\
 ip route add 10.78.0.0/16 via 10.0.1.55
 """
     ordered = False  # those that wait leave later
-    args = ("--burst=1",)  # the packet has asked before the answer comes
 
     @classmethod
     def build(cls, case):

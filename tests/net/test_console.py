@@ -82,7 +82,7 @@ def mistakes_on_the_command_line(lab):
             ("--vdev net_null0", "--ctl=/proc/nowhere/noref.sock", 1),
             ("--vdev net_null0", f"{ctl} --config=(0,0,7)", 1),
             ("--vdev net_null0", f"{ctl} --config=(7,0,1)", 1),
-            ("--vdev net_null0", f"{ctl} --config=(0,7,1)", 1),
+            ("--vdev net_null0", f"{ctl} --config=(0,0,1),(0,0,1)", 2),
             ("--vdev net_nosuchdriver0", f"{ctl}", 1),
             ("--vdev net_pcap0,rx_pcap=/nonexistent/file", f"{ctl}", 1),
             ("", f"{ctl}", 1)):

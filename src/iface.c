@@ -526,6 +526,9 @@ iface_poll_links(void)
 		bool carrier = ports[c->port].link_up;
 
 		any |= carrier != c->carrier;
+		/* Another host may answer when the cable comes back: forget, as kernels do. */
+		if (c->carrier && !carrier)
+			neigh_flush_iface(neighbours, c->id, false, loop_now_ms());
 		c->carrier = carrier;
 	}
 	if (any)

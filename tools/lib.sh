@@ -152,14 +152,17 @@ quietly() {
 	return "$status"
 }
 
-# configure FOLDER MESON-OPTION...: set up a build folder, or bring its options up to date.
+# configure FOLDER MESON-OPTION...: set up a build folder, or bring its options up to
+# date; one that was made elsewhere and moved is begun anew.
 configure() {
-	local folder=$1
+	local folder=$1 known=$1/meson-info/meson-info.json
 	shift
-	if [ -f "$folder/build.ninja" ]; then
+	if [ ! -f "$folder/build.ninja" ]; then
+		quietly meson setup "$folder" "$root" "$@"
+	elif grep -qF "\"source\": \"$root\"" "$known" && grep -qF "\"build\": \"$folder\"" "$known"; then
 		quietly meson configure "$folder" "$@"
 	else
-		quietly meson setup "$folder" "$root" "$@"
+		quietly meson setup --wipe "$folder" "$root" "$@"
 	fi
 }
 

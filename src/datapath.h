@@ -20,6 +20,7 @@
 #include <rte_prefetch.h>
 #include <rte_ring.h>
 
+#include "guard.h"
 #include "handoff.h"
 #include "icmp.h"
 #include "iface.h"
@@ -171,6 +172,7 @@ static_assert(RTE_MAX_ETHPORTS <= 32, "tx_dirty has one bit a port");
 static inline void
 worker_free_dropped(struct worker *w)
 {
+	packets_unguard(w->dropped, w->dropped_n);
 	rte_pktmbuf_free_bulk(w->dropped, w->dropped_n);
 	w->dropped_n = 0;
 }

@@ -601,6 +601,7 @@ journey(struct worker *w, const struct rx_queue *rx)
 	n = rte_eth_rx_burst(port->id, rx->queue, b->pkts, w->burst_size);
 	if (n == 0)
 		return 0;
+	packets_guard(b->pkts, n);
 	stage_end(w, STAGE_RECEIVE);
 	burst_begin(b, n, port->iface, iface_at(port->iface)->vrf);
 	if (unlikely(trace_armed != 0))

@@ -55,6 +55,7 @@ hand_to_control(struct worker *w, struct burst *b, unsigned i, enum packet_kind 
 	meta->nexthop = nexthop;
 	meta->trace = b->traced ? b->trace[i] : 0;
 	packet_trim(m, (uint32_t)meta->l3 + b->len[i]);
+	packets_unguard(&m, 1);
 	if (rte_ring_sp_enqueue(w->to_control, m) != 0) {
 		drop(w, b, i, DROP_CONTROL_FULL);
 		return;
@@ -251,6 +252,7 @@ tx_flush(struct worker *w, unsigned port)
 
 	q->n = 0;
 	w->tx_dirty &= ~(1u << port);
+	packets_unguard(q->pkts, n);
 	if (unlikely(!ports[port].tx_up)) {
 		tx_drop(w, port, q->pkts, n, DROP_PORT_DOWN);
 		return;

@@ -178,6 +178,9 @@ class Bench(harness.Router):
         if "buffers missing" in run.stdout:
             raise Failed(f"buffers were lost:\n{run.stdout[-2000:]}")
 
+    def check_ports(self, run):
+        """What a port counts is compared with the wire by a test of its own."""
+
     def terminate(self):
         """SIGTERM; returns exit status and what was printed on stdout."""
         self.process.send_signal(signal.SIGTERM)

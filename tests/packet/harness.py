@@ -185,9 +185,10 @@ class Router:
             run = router.finish()
     """
 
+    fed = False  # captures have been given again since the start
+
     def __init__(self, config="", captures=None, ports=4, args=(), **workspace):
         self.space = Workspace(config, captures, ports, **workspace)
-        self.fed = False
         self.path = self.space.folder / "ctl" / "noref.sock"
         self.path.parent.mkdir(mode=0o700)
         separator = self.space.command.index("--")

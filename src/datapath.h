@@ -186,6 +186,30 @@ worker_free(struct worker *w, struct rte_mbuf *m)
 	w->dropped[w->dropped_n++] = m;
 }
 
+/** Packets of a port that have been received. A stage before input() counts those it keeps input()
+ * from seeing; input() is the count of the others. */
+static inline void
+received(struct worker *w, const struct port *port, unsigned packets, uint64_t bytes)
+{
+	w->stats.received += packets;
+	w->stats.port[port->id].rx_packets += packets;
+	w->stats.port[port->id].rx_bytes += bytes;
+}
+
+/** A stage before input() has set pkts[i] of what it consumed to NULL: close the gaps, in order. */
+static inline void
+burst_close_gaps(struct burst *b)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < b->n; i++) {
+		b->pkts[n] = b->pkts[i];
+		b->trace[n] = b->trace[i];
+		n += b->pkts[i] != NULL;
+	}
+	b->n = n;
+}
+
 /** Drop place i of the burst: counted, traced, freed. */
 void drop(struct worker *w, struct burst *b, unsigned i, enum drop_reason reason);
 

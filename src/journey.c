@@ -376,9 +376,9 @@ begin6(struct worker *w, struct burst *b, unsigned i, const struct fib6 *fib,
 
 /*
  * Ethernet: frames to our MAC that carry IP go to the list of their version.
- * Traced ones take every stage in turn.
+ * Traced ones take every stage in turn. Returns the bytes of all.
  */
-static inline void
+static inline uint64_t
 input(struct worker *w, struct burst *b, const struct port *port)
 {
 	const struct fib6 *fib6 = vrf_fibs[iface_at(port->iface)->vrf].fib6;
@@ -415,9 +415,7 @@ input(struct worker *w, struct burst *b, const struct port *port)
 		else
 			input_other(w, b, i, port);
 	}
-	w->stats.received += b->n;
-	w->stats.port[port->id].rx_packets += b->n;
-	w->stats.port[port->id].rx_bytes += bytes;
+	return bytes;
 }
 
 /* Longest match of IPv4 destinations. */
@@ -573,6 +571,15 @@ hand_over(struct worker *w, struct burst *b)
 		hand_to_control(w, b, b->nd.at[k], PACKET_ND, AF_INET6, 0);
 }
 
+/* From the lists to the transmit buffers. */
+static inline void
+finish(struct worker *w, struct burst *b)
+{
+	route(w, b);
+	hand_over(w, b);
+	output(w, b);
+}
+
 void
 journey_own(struct worker *w)
 {
@@ -582,9 +589,7 @@ journey_own(struct worker *w)
 		struct burst *b = &w->own[w->own_filling];
 
 		w->own_filling ^= 1;
-		route(w, b);
-		hand_over(w, b);
-		output(w, b);
+		finish(w, b);
 		burst_begin(b, 0, 0, 0);
 	}
 }
@@ -606,10 +611,8 @@ journey(struct worker *w, const struct rx_queue *rx)
 	burst_begin(b, n, port->iface, iface_at(port->iface)->vrf);
 	if (unlikely(trace_armed != 0))
 		trace_begin(b, port->id, rx->queue);
-	input(w, b, port);
-	route(w, b);
-	hand_over(w, b);
-	output(w, b);
+	received(w, port, b->n, input(w, b, port));
+	finish(w, b);
 	stage_end(w, STAGE_REWRITE);
 	return n;
 }

@@ -161,7 +161,8 @@ static void
 show_worker(struct out *out, const struct worker *w)
 {
 	const struct stats *stats = w->launched ? &w->snapshot : &w->stats;
-	double packets = (double)stats->received;
+	uint64_t handled = stats->received + w->resumed;
+	double packets = (double)handled;
 	double per_packet = packets == 0 ? 0 : (double)w->busy_cycles / packets;
 	double busy = w->loop_cycles == 0
 			      ? 0
@@ -169,11 +170,11 @@ show_worker(struct out *out, const struct worker *w)
 
 	out_json_object(out, NULL);
 	out_json_uint(out, "lcore", w->lcore);
-	out_text(out, "%5u  %14lu  %12lu  %8.1f  %6.1f  ", w->lcore, stats->received,
+	out_text(out, "%5u  %14lu  %12lu  %8.1f  %6.1f  ", w->lcore, handled,
 		 stats_dropped(stats), per_packet, busy);
 	show_queues(out, w);
 	out_text(out, "\n");
-	out_json_uint(out, "packets", stats->received);
+	out_json_uint(out, "packets", handled);
 	out_json_uint(out, "drops", stats_dropped(stats));
 	out_json_double(out, "cycles_per_packet", per_packet, 1);
 	out_json_double(out, "busy_percent", busy, 1);

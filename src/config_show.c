@@ -12,6 +12,7 @@
 #include "net.h"
 #include "net_route.h"
 #include "net_words.h"
+#include "verdict.h"
 #include "worker.h"
 
 enum phase {
@@ -19,6 +20,7 @@ enum phase {
 	PHASE_PORTS,
 	PHASE_VLANS,
 	PHASE_LINKS,
+	PHASE_VERDICTS,
 	PHASE_ADDRESSES,
 	PHASE_NEIGHBOURS,
 	PHASE_SR,
@@ -93,6 +95,18 @@ show_port_lines(struct call *call, struct config_show *s, const struct iface_con
 			 port->promisc ? "on" : "off");
 		end_line(call, s);
 	}
+}
+
+static void
+show_verdict_line(struct call *call, struct config_show *s, const struct iface_control *c)
+{
+	const struct verdict *verdict = ports[c->port].verdict;
+	char text[VERDICT_TEXT];
+
+	if (verdict == NULL)
+		return;
+	out_text(s->line, "xdp set dev %s %s", c->name, verdict_format(verdict, text));
+	end_line(call, s);
 }
 
 static void
@@ -396,6 +410,8 @@ show_ifaces(struct call *call, struct config_show *s)
 			show_vlan_lines(call, s, c);
 		else if (s->phase == PHASE_LINKS)
 			show_link_lines(call, s, c);
+		else if (s->phase == PHASE_VERDICTS && c->vlan == 0)
+			show_verdict_line(call, s, c);
 		else if (s->phase == PHASE_ADDRESSES)
 			show_address_lines(call, s, c);
 		if (out_full(call->out))
@@ -415,6 +431,7 @@ show_phase(struct call *call, struct config_show *s)
 	case PHASE_PORTS:
 	case PHASE_VLANS:
 	case PHASE_LINKS:
+	case PHASE_VERDICTS:
 	case PHASE_ADDRESSES:
 		return show_ifaces(call, s);
 	case PHASE_NEIGHBOURS:

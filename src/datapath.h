@@ -29,6 +29,7 @@
 #include "options.h"
 #include "port.h"
 #include "stats.h"
+#include "verdict.h"
 #include "worker.h"
 
 /** Headers are looked for in this many bytes from the IP header on; packets in
@@ -96,6 +97,17 @@ struct tx_queue {
 	struct rte_mbuf *pkts[BURST_MAX];
 };
 
+/** Packets gathered for one other worker are given to it when they are so many. */
+#define HANDOVER_BURST 128
+
+/** Packets on their way to another worker, see redirect.c. */
+struct handover {
+	struct rte_ring *ring;
+	uint16_t n;
+	bool dirty;              /**< its worker is on the list handover_dirty */
+	void *items[HANDOVER_BURST];
+};
+
 /** A receive queue that is polled. */
 struct rx_queue {
 	struct port *port;
@@ -109,6 +121,9 @@ struct poll_list {
 	struct rx_queue *rx;
 	/** Rings of frames other threads want sent on queues this worker owns. */
 	struct rte_ring **tx_rings;
+	/** Rings of packets other workers want this one to go on with. */
+	unsigned handover_count;
+	struct rte_ring **handover;
 };
 
 /** Cycles and packets of the stages, when asked for. */
@@ -162,6 +177,15 @@ struct worker {
 	struct burst own[2];
 	unsigned own_filling;
 	struct rte_mbuf *more[BURST_MAX]; /**< scratch: fragments, packets from rings */
+
+	/** By the id of the worker they are for; NULL: no ring to it yet. */
+	struct handover *handover[RTE_MAX_LCORE];
+	uint16_t handover_dirty_n;
+	uint16_t handover_dirty[RTE_MAX_LCORE]; /**< ids of workers something is gathered for */
+	uint16_t turn;                    /**< of SPREAD_RR, last */
+	uint64_t resumed;                 /**< packets other workers gave, gone on with */
+	struct rte_mbuf *handed[BURST_MAX]; /**< scratch: what other workers gave */
+	struct verdict_counters verdicts[RTE_MAX_ETHPORTS]; /**< by the port received on */
 } __rte_cache_aligned;
 
 static_assert(RTE_MAX_ETHPORTS <= 32, "tx_dirty has one bit a port");
@@ -262,6 +286,9 @@ void drop_with_error6(struct worker *w, struct burst *b, unsigned i, enum drop_r
 void output_too_long(struct worker *w, struct burst *b, unsigned i);
 /** output.c: link header where the common way does not fit (segments, headroom). False: consumed. */
 bool output_prepare(struct worker *w, struct burst *b, unsigned i, const struct nexthop *nh);
+/** output.c: a chain as one buffer, for a port that cannot send chains; the chain is freed then. NULL: it
+ * fits none, or none is free, and the chain is still there. */
+struct rte_mbuf *output_one_segment(struct worker *w, struct rte_mbuf *chain);
 /** output.c: send what waits for one port, or for all. */
 void tx_flush(struct worker *w, unsigned port);
 void tx_flush_all(struct worker *w);
@@ -291,6 +318,9 @@ void route_own(struct worker *w, struct rte_mbuf *m, uint8_t family, uint16_t vr
 
 /** Receive a burst from a queue and take it all the way. Returns packets received. */
 unsigned journey(struct worker *w, const struct rx_queue *rx);
+/** Go on with packets received by another worker, or that have been through the stages before
+ * `from`: the burst has been begun. */
+void journey_resume(struct worker *w, struct burst *b, const struct port *port, enum resume from);
 /** Route the packets in w->own. */
 void journey_own(struct worker *w);
 /** Forget what the burst was about and take `n` packets in pkts[] as new. */

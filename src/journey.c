@@ -594,6 +594,14 @@ journey_own(struct worker *w)
 	}
 }
 
+void
+journey_resume(struct worker *w, struct burst *b, const struct port *port, enum resume from)
+{
+	(void)from;
+	received(w, port, b->n, input(w, b, port));
+	finish(w, b);
+}
+
 unsigned
 journey(struct worker *w, const struct rx_queue *rx)
 {
@@ -611,8 +619,12 @@ journey(struct worker *w, const struct rx_queue *rx)
 	burst_begin(b, n, port->iface, iface_at(port->iface)->vrf);
 	if (unlikely(trace_armed != 0))
 		trace_begin(b, port->id, rx->queue);
-	received(w, port, b->n, input(w, b, port));
-	finish(w, b);
+	if (unlikely(port->verdict != NULL)) {
+		verdict_burst(w, b, port);
+		if (b->n == 0)
+			return n;
+	}
+	journey_resume(w, b, port, RESUME_CLASSIFY);
 	stage_end(w, STAGE_REWRITE);
 	return n;
 }

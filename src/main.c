@@ -23,13 +23,12 @@
 #include "port.h"
 #include "terminal.h"
 #include "trace.h"
+#include "verdict.h"
 #include "version.h"
 #include "worker.h"
 
 enum { EXIT_CONFIGURATION = 1, EXIT_USAGE = 2 };
 
-/* Rings between threads can hold this many packets for each worker: see worker.c. */
-#define RING_SLOTS_PER_WORKER 3072
 /* Packets that may wait for neighbours. */
 #define HELD_MAX 1024
 
@@ -130,6 +129,7 @@ make_console(void)
 	show_commands_register(console);
 	port_commands_register(console);
 	net_commands_register(console);
+	xdp_commands_register(console);
 	trace_commands_register(console);
 	ping_commands_register(console);
 	return console;
@@ -157,7 +157,7 @@ run(const struct options *options, const char *prefix, struct err *err)
 	for (unsigned w = 0; w < plan.workers; w++)
 		lcores[w] = worker_lcore(w);
 	plan.lcores = lcores;
-	plan.ring_slots = plan.workers * RING_SLOTS_PER_WORKER;
+	plan.ring_slots = workers_ring_slots();
 	rc = ports_open(&plan, err);
 	if (rc != 0)
 		goto destroy_workers;
@@ -194,6 +194,7 @@ stop:
 	rcu->before_free = NULL;
 	workers_join();
 	trace_fini();
+	verdicts_fini();
 	net_fini();
 	if (rc == 0) {
 		port_stats_print();

@@ -125,10 +125,8 @@ write_ethertype(char *ip)
 	memcpy(ip - 2, &type, sizeof(type));
 }
 
-/* The frame in one buffer, for a port that cannot send chains; NULL: it does not
- * fit one, or none is free. The chain is freed when there is a copy. */
-static struct rte_mbuf *
-one_segment(struct worker *w, struct rte_mbuf *chain)
+struct rte_mbuf *
+output_one_segment(struct worker *w, struct rte_mbuf *chain)
 {
 	struct rte_mbuf *m = rte_pktmbuf_alloc(pool_for_socket(w->socket)->mempool);
 	const struct rte_mbuf *segment;
@@ -165,7 +163,7 @@ output_prepare(struct worker *w, struct burst *b, unsigned i, const struct nexth
 	if ((b->flags[i] & PLACE_ETHERTYPE) != 0)
 		write_ethertype(start + nh->rewrite_len);
 	if (m->nb_segs > 1 && !ports[nh->port].tx_multi_segs) {
-		m = one_segment(w, m);
+		m = output_one_segment(w, m);
 		if (m == NULL) {
 			w->stats.port[nh->port].tx_dropped++;
 			drop(w, b, i, DROP_TX_ERROR);

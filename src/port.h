@@ -21,13 +21,17 @@
 #include "pool.h"
 #include "stats.h"
 
+struct verdict;
+
 struct port {
 	/* Read by workers for every burst. */
 	uint64_t mac;               /**< own address in the low 48 bits, read as little-endian */
 	const uint16_t *vlan_iface; /**< interface of each VLAN id (4,096 entries; 0: none), or NULL */
+	const struct verdict *verdict; /**< of every packet, before anything else; NULL: none */
 	uint16_t iface;             /**< interface of untagged frames */
 	uint16_t id;                /**< ethdev port id */
 	uint16_t nb_rxq, nb_txq;
+	uint16_t mtu;               /**< largest IP packet */
 	bool any_mac;               /**< take frames whatever their destination MAC */
 	bool tx_up;                 /**< frames may be transmitted */
 	bool tx_cleanup;            /**< rte_eth_tx_done_cleanup() works on it */
@@ -44,7 +48,6 @@ struct port {
 	bool mtu_in_software;
 	bool link_up;               /**< carrier as last seen */
 	int socket;                 /**< NUMA socket, 0 when unknown */
-	uint16_t mtu;               /**< largest IP packet */
 	uint16_t rxd, txd;
 	uint8_t mac_bytes[6];
 	char name[RTE_ETH_NAME_MAX_LEN];

@@ -252,7 +252,7 @@ make_pools(const struct port_plan *plan, struct err *err)
 		n /= 2;
 		ret = try_pools(plan, n, n, percent, err);
 	}
-	while (ret == -ENOMEM && !chosen && percent > 30) {
+	while (ret == -ENOMEM && !chosen && percent > 10) {
 		percent -= 10;
 		ret = try_pools(plan, n, n, percent, err);
 	}

@@ -211,6 +211,12 @@ describe(const struct step *s, char *text, size_t size)
 	case TRACE_RECEIVED:
 		snprintf(text, size, "received on port %u queue %u, %u bytes", s->a, s->b, s->value);
 		break;
+	case TRACE_VERDICT:
+		snprintf(text, size, "verdict: %s", verdict_name((enum verdict_kind)s->a));
+		break;
+	case TRACE_LCORE:
+		snprintf(text, size, "handed to the worker on lcore %u", s->a);
+		break;
 	case TRACE_VLAN:
 		iface = iface_at(s->a);
 		snprintf(text, size, "VLAN %u, interface %s", iface != NULL ? iface->vlan : 0,

@@ -21,6 +21,8 @@ struct burst;
 /** What a step says; a and b by kind. */
 enum trace_kind {
 	TRACE_RECEIVED,  /**< a: port, b: queue, value: bytes */
+	TRACE_VERDICT,   /**< a: enum verdict_kind */
+	TRACE_LCORE,     /**< goes on with the worker on lcore a */
 	TRACE_VLAN,      /**< a: interface */
 	TRACE_IP4,       /**< header: 20 bytes */
 	TRACE_IP6,       /**< header: 40 bytes */

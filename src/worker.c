@@ -24,6 +24,11 @@ bool workers_quit;
 #define CONTROL_RING 1024
 #define NOTE_RING    64
 #define FRAME_RING   1024
+/* Rings of packets other workers hand to one: together so many slots, each within these bounds.
+ * Large enough for a few bursts, small enough that what waits is still in the cache. */
+#define HANDOVER_SLOTS 1024
+#define HANDOVER_MIN   256
+#define HANDOVER_MAX   1024
 
 static struct worker *workers[RTE_MAX_LCORE];
 static unsigned count;
@@ -63,6 +68,20 @@ ring_create(const char *what, unsigned from, unsigned to, unsigned size, int soc
 	if (ring == NULL)
 		err_set(err, ENOMEM, "no memory for ring %s of %u slots", name, size);
 	return ring;
+}
+
+static unsigned
+handover_slots(void)
+{
+	unsigned each = count > 1 ? rte_align32prevpow2(HANDOVER_SLOTS / (count - 1)) : 0;
+
+	return RTE_MIN(RTE_MAX(each, (unsigned)HANDOVER_MIN), (unsigned)HANDOVER_MAX);
+}
+
+unsigned
+workers_ring_slots(void)
+{
+	return count * (2 * CONTROL_RING + FRAME_RING + (count - 1) * handover_slots());
 }
 
 static struct worker *
@@ -149,14 +168,18 @@ publish_poll(struct worker *w)
 	PORT_FOREACH(port)
 		queues += port->nb_rxq;
 	list = calloc(1, sizeof(*list) + queues * sizeof(struct rx_queue) +
-				 count * sizeof(struct rte_ring *));
+				 2 * count * sizeof(struct rte_ring *));
 	if (list == NULL)
 		return -ENOMEM;
 	list->tx_rings = (struct rte_ring **)(list + 1);
-	list->rx = (struct rx_queue *)(list->tx_rings + count);
+	list->handover = list->tx_rings + count;
+	list->rx = (struct rx_queue *)(list->handover + count);
 	for (unsigned from = 0; from < count; from++) {
 		if (frame_rings[from][w->id] != NULL)
 			list->tx_rings[list->tx_ring_count++] = frame_rings[from][w->id];
+		if (workers[from]->handover[w->id] != NULL)
+			list->handover[list->handover_count++] =
+				workers[from]->handover[w->id]->ring;
 	}
 	PORT_FOREACH(port) {
 		for (uint16_t q = 0; q < port->nb_rxq; q++, nth++) {
@@ -178,6 +201,40 @@ publish_polls(void)
 		if (publish_poll(workers[id]) != 0)
 			return -ENOMEM;
 	}
+	return 0;
+}
+
+static struct handover *
+handover_create(unsigned from, unsigned to, struct err *err)
+{
+	int socket = workers[from]->socket;
+	struct handover *h = rte_zmalloc_socket("handover", sizeof(*h), RTE_CACHE_LINE_SIZE, socket);
+
+	if (h == NULL) {
+		err_set(err, ENOMEM, "no memory for packets from worker to worker");
+		return NULL;
+	}
+	h->ring = ring_create("handover", from, to, handover_slots(), workers[to]->socket, err);
+	if (h->ring != NULL)
+		return h;
+	rte_free(h);
+	return NULL;
+}
+
+int
+worker_open_handover(unsigned to, struct err *err)
+{
+	/* Rings that stay unused because a later one fails do no harm. */
+	for (unsigned from = 0; from < count; from++) {
+		if (from == to || workers[from]->handover[to] != NULL)
+			continue;
+		workers[from]->handover[to] = handover_create(from, to, err);
+		if (workers[from]->handover[to] == NULL)
+			return -ENOMEM;
+	}
+	/* Polled before the first packet is put in. */
+	if (publish_poll(workers[to]) != 0)
+		return err_set(err, ENOMEM, "no memory for the list of queues");
 	return 0;
 }
 
@@ -305,7 +362,11 @@ rings_empty(void)
 		    rte_ring_count(workers[id]->from_control) != 0)
 			return false;
 		for (unsigned to = 0; to < count; to++) {
+			const struct handover *h = workers[id]->handover[to];
+
 			if (frame_rings[id][to] != NULL && rte_ring_count(frame_rings[id][to]) != 0)
+				return false;
+			if (h != NULL && rte_ring_count(h->ring) != 0)
 				return false;
 		}
 	}
@@ -352,6 +413,11 @@ workers_destroy(void)
 		}
 		if (w == NULL)
 			continue;
+		for (unsigned to = 0; to < count; to++) {
+			if (w->handover[to] != NULL)
+				rte_ring_free(w->handover[to]->ring);
+			rte_free(w->handover[to]);
+		}
 		rte_ring_free(w->to_control);
 		rte_ring_free(w->from_control);
 		rte_ring_free(w->notes);

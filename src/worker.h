@@ -39,6 +39,9 @@ void workers_adopt_port(const struct port *port);
 unsigned workers_count(void);
 unsigned worker_lcore(unsigned worker);
 
+/** Packets that rings between threads can hold, for sizing pools. */
+unsigned workers_ring_slots(void);
+
 /** The account of all threads together, each part true to the balance in stats.h. */
 void counters_sum(struct stats *sum);
 /** Largest number of packets received so far, for --exit-on-idle. */

@@ -118,9 +118,11 @@ worker_main(void *arg)
 			n += journey(w, &poll->rx[q]);
 			journey_own(w);
 		}
+		n += verdict_take(w, poll);
 		take_frames(w, poll);
 		take_from_control(w);
 		journey_own(w);
+		verdict_flush(w);
 		tx_flush_all(w);
 		worker_free_dropped(w);
 		take_snapshot(w);

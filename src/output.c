@@ -7,6 +7,8 @@
 
 #include <errno.h>
 
+#include <rte_random.h>
+
 #include "datapath.h"
 #include "ip.h"
 #include "trace.h"
@@ -189,9 +191,19 @@ send_fragment(struct worker *w, const struct nexthop *nh, struct rte_mbuf *m)
 	tx_frame(w, nh->port, m);
 }
 
+/* Cut the packet into w->more: RFC 791 2.3, RFC 8200 4.5. */
+static int
+cut(struct worker *w, struct rte_mbuf *m, uint16_t mtu, bool v6)
+{
+	struct rte_mempool *pool = pool_for_socket(w->socket)->mempool;
+
+	return v6 ? ip6_fragment(m, mtu, (uint32_t)rte_rand(), pool, w->more, BURST_MAX)
+		  : ip4_fragment(m, mtu, pool, w->more, BURST_MAX);
+}
+
 /*
- * RFC 791: cut into fragments when the sender allows it; else, and always in
- * IPv6 (RFC 8200 4.5), tell the sender how much fits.
+ * Fragments where the sender allows it, which for IPv6 is only the router
+ * itself; else the sender is told how much fits.
  */
 void
 output_too_long(struct worker *w, struct burst *b, unsigned i)
@@ -199,20 +211,21 @@ output_too_long(struct worker *w, struct burst *b, unsigned i)
 	const struct nexthop *nh = b->out[i];
 	struct rte_mbuf *m = b->pkts[i];
 	const uint8_t *h = b->l3[i];
+	bool v6 = h[0] >> 4 == 6;
 	int n;
 
-	if ((h[0] >> 4) == 6) {
+	if (v6 && (b->flags[i] & PLACE_ORIGINATED) == 0) {
 		drop_with_error6(w, b, i, DROP_MTU_EXCEEDED, ICMP6_TOO_BIG, 0, nh->mtu);
 		return;
 	}
-	if ((h[6] & 0x40) != 0) {
+	if (!v6 && (h[6] & 0x40) != 0) {
 		drop_with_error4(w, b, i, DROP_MTU_EXCEEDED, ICMP4_UNREACHABLE,
 				 ICMP4_UNREACHABLE_FRAG_NEEDED, nh->mtu);
 		return;
 	}
 	packet_strip(m, (uint32_t)(h - rte_pktmbuf_mtod(m, uint8_t *)));
 	packet_trim(m, b->len[i]);
-	n = ip4_fragment(m, nh->mtu, pool_for_socket(w->socket)->mempool, w->more, BURST_MAX);
+	n = cut(w, m, nh->mtu, v6);
 	if (n < 0) {
 		b->l3[i] = rte_pktmbuf_mtod(m, uint8_t *);
 		drop(w, b, i, n == -ENOBUFS ? DROP_POOL_EMPTY : DROP_FRAGMENT);

@@ -14,15 +14,10 @@
 
 #include <rte_mbuf_dyn.h>
 
+#include "fragment.h"
 #include "ip.h"
 
 #define OPTION_COPIED 0x80
-
-/* Where in a packet of several segments copying has come to. */
-struct cursor {
-	const struct rte_mbuf *segment;
-	uint32_t offset; /* in that segment */
-};
 
 /* What all fragments of one packet have in common. */
 struct plan {
@@ -111,68 +106,6 @@ count_fragments(const struct plan *plan, uint16_t mtu)
 }
 
 static void
-skip_bytes(struct cursor *from, uint32_t n)
-{
-	from->offset += n;
-	while (from->segment != NULL && from->offset >= from->segment->data_len) {
-		from->offset -= from->segment->data_len;
-		from->segment = from->segment->next;
-	}
-}
-
-/* Copy n bytes from the cursor, which the caller knows to be there. */
-static void
-copy_bytes(uint8_t *to, struct cursor *from, uint32_t n)
-{
-	while (n > 0) {
-		uint32_t here = RTE_MIN(n, from->segment->data_len - from->offset);
-
-		memcpy(to, rte_pktmbuf_mtod_offset(from->segment, const uint8_t *, from->offset),
-		       here);
-		to += here;
-		n -= here;
-		skip_bytes(from, here);
-	}
-}
-
-/* A packet of a header and n bytes from the cursor, in as many segments as it takes. */
-static struct rte_mbuf *
-make_fragment(struct rte_mempool *pool, const uint8_t *header, uint16_t header_len,
-	      struct cursor *from, uint32_t n)
-{
-	struct rte_mbuf *packet = rte_pktmbuf_alloc(pool), *last = packet;
-	uint8_t *to;
-
-	if (packet == NULL)
-		return NULL;
-	to = (uint8_t *)rte_pktmbuf_append(packet, header_len);
-	if (to == NULL)
-		goto fail;
-	memcpy(to, header, header_len);
-	while (n > 0) {
-		uint16_t here = (uint16_t)RTE_MIN(n, (uint32_t)rte_pktmbuf_tailroom(last));
-
-		copy_bytes(rte_pktmbuf_mtod_offset(last, uint8_t *, last->data_len), from, here);
-		last->data_len += here;
-		packet->pkt_len += here;
-		n -= here;
-		if (n == 0)
-			break;
-		last->next = rte_pktmbuf_alloc(pool);
-		if (last->next == NULL)
-			goto fail;
-		last = last->next;
-		packet->nb_segs++;
-		if (rte_pktmbuf_tailroom(last) == 0)
-			goto fail;
-	}
-	return packet;
-fail:
-	rte_pktmbuf_free_bulk(&packet, 1);
-	return NULL;
-}
-
-static void
 finish_header(struct rte_mbuf *packet, uint16_t header_len, uint16_t flags_offset)
 {
 	uint8_t *h = rte_pktmbuf_mtod(packet, uint8_t *);
@@ -187,7 +120,7 @@ int
 ip4_fragment(struct rte_mbuf *packet, uint16_t mtu, struct rte_mempool *pool,
 	     struct rte_mbuf *out[], unsigned max)
 {
-	struct cursor from = {.segment = packet};
+	struct fragment_cursor from = {.segment = packet};
 	uint32_t done = 0;
 	unsigned count;
 	struct plan plan;
@@ -199,7 +132,7 @@ ip4_fragment(struct rte_mbuf *packet, uint16_t mtu, struct rte_mempool *pool,
 	count = count_fragments(&plan, mtu);
 	if (count > max)
 		return -E2BIG;
-	skip_bytes(&from, plan.first_header_len);
+	fragment_skip(&from, plan.first_header_len);
 	for (unsigned i = 0; i < count; i++) {
 		const uint8_t *header = i == 0 ? plan.first_header : plan.later_header;
 		uint16_t header_len = i == 0 ? plan.first_header_len : plan.later_header_len;
@@ -213,7 +146,7 @@ ip4_fragment(struct rte_mbuf *packet, uint16_t mtu, struct rte_mempool *pool,
 		else
 			flags_offset |= IP4_MORE_FRAGMENTS;
 
-		out[i] = make_fragment(pool, header, header_len, &from, n);
+		out[i] = fragment_make(pool, header, header_len, &from, n);
 		if (out[i] == NULL) {
 			rte_pktmbuf_free_bulk(out, i);
 			return -ENOBUFS;

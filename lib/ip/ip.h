@@ -325,4 +325,13 @@ void packet_strip(struct rte_mbuf *packet, uint32_t len);
 int ip4_fragment(struct rte_mbuf *packet, uint16_t mtu, struct rte_mempool *pool,
 		 struct rte_mbuf *out[], unsigned max);
 
+/**
+ * The same for an IPv6 packet of the router's own, without extension headers that routers look at;
+ * id: of all its fragments, not to be foreseen by others (RFC 7739).
+ *
+ * @return as above; -EINVAL: mtu too small, a payload length that lies, such extension headers
+ */
+int ip6_fragment(const struct rte_mbuf *packet, uint16_t mtu, uint32_t id, struct rte_mempool *pool,
+		 struct rte_mbuf *out[], unsigned max);
+
 #endif

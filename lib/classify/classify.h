@@ -34,6 +34,8 @@
 
 #include <stdint.h>
 
+#include <rte_mbuf.h>
+
 #include "base.h"
 #include "flow_rule.h"
 #include "rcu.h"
@@ -54,6 +56,15 @@ struct rule;
 struct rule_counters {
 	uint64_t packets;
 	uint64_t bytes;
+};
+
+/** What a rule says about packets. */
+struct rule_verdict {
+	uint32_t id;      /**< flow_rule.id */
+	uint8_t fate;     /**< enum flow_fate */
+	bool mark;
+	uint32_t target;
+	uint32_t mark_id;
 };
 
 /** threads: how many may call classify_burst_run(), each with an id below it. NULL with err filled. */
@@ -83,6 +94,29 @@ void ruleset_remove(struct ruleset *set, struct rule *rule);
 void ruleset_commit(struct ruleset *set);
 /** Rules in the set, those of the next version. */
 unsigned ruleset_count(const struct ruleset *set);
+
+/** Which rules matched, for traces: each packet's in the order they were applied. */
+struct classify_log {
+	unsigned n;
+	struct {
+		uint16_t place;                     /**< in pkts[] */
+		const struct rule_verdict *verdict;
+	} step[512];                                /**< what comes after that is not kept */
+};
+
+/**
+ * Ask the set about packets. Counts for each rule that matched, and marks the packet if it says
+ * so (the last one stands). Packets are not changed but for that, and may be in several segments.
+ *
+ * @param thread    the caller's, below classify_create()'s threads
+ * @param verdicts  for each packet the rule that decides: FLOW_DROP, FLOW_QUEUE, FLOW_LCORE or
+ *                  FLOW_PORT; NULL: accepted. Valid until the caller's next quiescent state.
+ * @param log       NULL, or filled
+ * @return how many verdicts are not NULL
+ */
+unsigned classify_burst_run(const struct ruleset *set, unsigned thread, struct rte_mbuf *pkts[],
+			    unsigned n, const struct rule_verdict *verdicts[],
+			    struct classify_log *log);
 
 /** What the rule has matched since it was added or cleared. */
 void rule_counters(const struct rule *rule, struct rule_counters *sum);

@@ -30,7 +30,8 @@
  * - An IPv4 or IPv6 header in its place (protocol 4 or 41): the tunnelled one, with
  *   its own upper layer. What is in that one again is not looked at.
  *
- * Ethernet padding and bytes behind the IP packet are no header.
+ * Ethernet padding and bytes behind the IP packet are no header, nor is what ends
+ * behind the first 512 bytes of the frame.
  */
 
 #include <stdbool.h>

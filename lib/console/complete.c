@@ -110,8 +110,8 @@ complete_under(struct completion *c, const struct node *node, unsigned i)
 		if (node->rows[r].command == &help_command)
 			complete_under(c, &c->console->root, i); /* its words are ours */
 		else
-			syntax_follow(node->rows[r].rest, c->words + i, c->n_words - i, offer_token,
-				      c);
+			syntax_follow(c->console, node->rows[r].rest, c->words + i, c->n_words - i,
+				      offer_token, c);
 	}
 	if (i == c->n_words) {
 		for (unsigned e = 0; e < node->n_edges; e++) {

@@ -32,6 +32,7 @@ console_destroy(struct console *console)
 		free(console->lines[i]);
 	free(console->commands);
 	free(console->placeholders);
+	free(console->definitions);
 	free(console);
 }
 
@@ -63,6 +64,18 @@ console_placeholder(struct console *console, const char *placeholder, complete_f
 		return;
 	console->placeholders = all;
 	all[console->n_placeholders++] = (struct placeholder){placeholder, complete};
+}
+
+void
+console_define(struct console *console, const char *word, const char *syntax)
+{
+	struct definition *all;
+
+	all = realloc(console->definitions, (console->n_definitions + 1) * sizeof(*all));
+	if (all == NULL)
+		return;
+	console->definitions = all;
+	all[console->n_definitions++] = (struct definition){word, syntax};
 }
 
 /* Every answer of a command passes here: see that an error has its sentence. */

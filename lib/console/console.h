@@ -42,7 +42,8 @@
  * What may follow the head is written for completion in this way: WORDS with a
  * capital letter are placeholders (see console_placeholder()), [x] may be left
  * out, neighbouring [x] [y] come in any order and each once, {a|b} and [a|b] are
- * alternatives, x... may be repeated, and ... alone stands for anything.
+ * alternatives, x... may be repeated, and ... alone stands for anything. A placeholder
+ * may be defined as a syntax itself, see console_define().
  *
  * A command with a long answer (a million routes) returns CALL_MORE and is
  * called again through call->more when there is room for more output.
@@ -102,6 +103,10 @@ void console_register(struct console *console, const struct command *commands, u
 /** What a placeholder such as "PORT" can be, for completion. "PORT" also serves
  * "PORT[,PORT...]" and "PORT/LEN". The name must outlive the console. */
 void console_placeholder(struct console *console, const char *placeholder, complete_fn complete);
+/** Let a word in syntaxes, in definitions too, stand for a syntax of its own: "ITEM" for
+ * "eth ... | ipv4 ...". Completion goes on inside it, help shows it below the commands that
+ * use it. Both strings must outlive the console. */
+void console_define(struct console *console, const char *word, const char *syntax);
 
 /**
  * Start one line. Comments and blank lines do nothing. -j (JSON), -4 and -6 (the

@@ -5,9 +5,72 @@
 #include <stdlib.h>
 
 #define SCREEN_WIDTH 78
+#define MAX_SHOWN    16 /* definitions below a command */
+
+/* Words of a syntax that are defined, and those in their definitions: each once. */
+static void
+collect_defined(const struct console *console, const char *syntax,
+		const struct definition *found[MAX_SHOWN], unsigned *n)
+{
+	const struct definition *definition;
+	struct token token;
+	unsigned known;
+
+	while (syntax_token(&syntax, &token)) {
+		if (token.len > 3 && memcmp(token.start + token.len - 3, "...", 3) == 0)
+			token.len -= 3;
+		definition = definition_find(console, &token);
+		for (known = 0; known < *n && found[known] != definition; known++)
+			;
+		if (definition == NULL || known < *n || *n == MAX_SHOWN)
+			continue;
+		found[(*n)++] = definition;
+		collect_defined(console, definition->syntax, found, n);
+	}
+}
+
+/* One alternative a line. */
+static void
+show_definition(struct out *out, const struct definition *definition)
+{
+	const char *start = definition->syntax, *at = start, *label = definition->word;
+	int width = (int)strlen(label);
+	unsigned depth = 0;
+	struct token token;
+
+	out_json_string(out, definition->word, definition->syntax);
+	while (syntax_token(&at, &token)) {
+		if (token.start[0] == '[' || (token.start[0] == '{' && token.len == 1))
+			depth++;
+		else if (token.start[0] == ']' || token.start[0] == '}')
+			depth--;
+		else if (token.start[0] == '|' && depth == 0) {
+			out_text(out, "    %-*s  %.*s\n", width, label,
+				 (int)(token.start - 1 - start), start);
+			label = "";
+			start = token.start + 2;
+		}
+	}
+	out_text(out, "    %-*s  %s\n", width, label, start);
+}
 
 static void
-describe(struct out *out, const struct command *command)
+show_definitions(struct out *out, const struct console *console, const char *syntax)
+{
+	const struct definition *found[MAX_SHOWN];
+	unsigned n = 0;
+
+	collect_defined(console, syntax, found, &n);
+	if (n == 0)
+		return;
+	out_json_object(out, "where");
+	for (unsigned i = 0; i < n; i++)
+		show_definition(out, found[i]);
+	out_json_end(out);
+}
+
+static void
+describe(struct out *out, const struct console *console, const struct command *command)
 {
 	const char *line = command->details;
 
@@ -16,6 +79,7 @@ describe(struct out *out, const struct command *command)
 		out_json_string(out, "syntax", command->syntax);
 		out_json_string(out, "help", command->help);
 		out_json_string(out, "details", command->details);
+		show_definitions(out, console, command->syntax);
 		out_json_end(out);
 		return;
 	}
@@ -26,6 +90,7 @@ describe(struct out *out, const struct command *command)
 		out_text(out, "    %.*s\n", (int)len, line);
 		line += len + (line[len] == '\n');
 	}
+	show_definitions(out, console, command->syntax);
 }
 
 /* One line for each first word, with the words that may come second. */
@@ -128,7 +193,7 @@ describe_some(struct call *call, const struct node *under)
 
 		if (under != NULL ? is_under(under, command)
 				  : mentions(command, call->argv, call->argc)) {
-			describe(call->out, command);
+			describe(call->out, console, command);
 			n++;
 		}
 	}

@@ -44,6 +44,12 @@ struct placeholder {
 	complete_fn complete;
 };
 
+/* A word of syntaxes that stands for one. */
+struct definition {
+	const char *word;
+	const char *syntax;
+};
+
 /* The words of a line that is being run; several when commands nest. */
 struct line {
 	char text[CONSOLE_MAX_LINE + 1];
@@ -57,6 +63,8 @@ struct console {
 	unsigned n_commands;
 	struct placeholder *placeholders;
 	unsigned n_placeholders;
+	struct definition *definitions;
+	unsigned n_definitions;
 	struct line *lines[MAX_NESTED_CALL]; /* made when first needed, then kept */
 	unsigned running;		     /* how many of them are in use */
 	unsigned source_depth;		     /* of the file whose line is being run */
@@ -105,7 +113,11 @@ bool syntax_is_literal(const struct token *token);
 typedef void (*syntax_fn)(void *arg, const struct token *token);
 
 /* Call fn for each literal and placeholder that may come after the words. */
-void syntax_follow(const char *rest, char **words, unsigned n, syntax_fn fn, void *arg);
+void syntax_follow(const struct console *console, const char *rest, char **words, unsigned n,
+		   syntax_fn fn, void *arg);
+
+/* What the word was defined as, or NULL. */
+const struct definition *definition_find(const struct console *console, const struct token *token);
 
 /* --- built-in commands -------------------------------------------------------- */
 

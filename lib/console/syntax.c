@@ -5,8 +5,10 @@
  */
 #include "internal.h"
 
-#define MAX_ELEMENTS  192
-#define MAX_SEQUENCES 96
+#define MAX_ELEMENTS  384
+#define MAX_SEQUENCES 192
+/* Defined words in one syntax, those in definitions included. */
+#define MAX_DEFINED   16
 
 /* Ways tried at most: a syntax and a line that need more are not worth a pause. */
 #define MAX_STEPS 4000
@@ -95,6 +97,18 @@ syntax_is_literal(const struct token *token)
 	return true;
 }
 
+const struct definition *
+definition_find(const struct console *console, const struct token *token)
+{
+	for (unsigned i = 0; i < console->n_definitions; i++) {
+		const struct definition *d = &console->definitions[i];
+
+		if (strlen(d->word) == token->len && memcmp(d->word, token->start, token->len) == 0)
+			return d;
+	}
+	return NULL;
+}
+
 /* --- parsing ------------------------------------------------------------------- */
 
 enum kind {
@@ -120,13 +134,59 @@ struct sequence {
 	struct sequence *next; /* the next alternative */
 };
 
+/* A word that stands for a syntax; its elements are shared by all who use it. */
+struct defined {
+	const struct definition *definition;
+	struct sequence *alternatives;
+};
+
 struct syntax {
+	const struct console *console;
 	const char *at;
+	struct defined defined[MAX_DEFINED];
+	unsigned n_defined;
 	struct element elements[MAX_ELEMENTS];
 	struct sequence sequences[MAX_SEQUENCES];
 	unsigned n_elements;
 	unsigned n_sequences;
 };
+
+static struct sequence *parse(struct syntax *syntax);
+
+/* Make a group of the element if its word is a defined one. */
+static void
+expand(struct syntax *syntax, struct element *e)
+{
+	const struct definition *definition = definition_find(syntax->console, &e->token);
+	const char *at = syntax->at;
+	struct defined *d;
+
+	if (definition == NULL)
+		return;
+	for (unsigned i = 0; i < syntax->n_defined; i++) {
+		d = &syntax->defined[i];
+		/* Still being parsed: it would contain itself. */
+		if (d->definition == definition && d->alternatives == NULL)
+			return;
+		if (d->definition == definition) {
+			e->kind = GROUP;
+			e->alternatives = d->alternatives;
+			return;
+		}
+	}
+	if (syntax->n_defined == MAX_DEFINED)
+		return;
+	d = &syntax->defined[syntax->n_defined++];
+	d->definition = definition;
+	d->alternatives = NULL;
+	syntax->at = definition->syntax;
+	d->alternatives = parse(syntax);
+	syntax->at = at;
+	if (d->alternatives == NULL)
+		return;
+	e->kind = GROUP;
+	e->alternatives = d->alternatives;
+}
 
 /* Alternatives up to the closing sign or the end. NULL: too many. */
 static struct sequence *
@@ -177,6 +237,8 @@ parse(struct syntax *syntax)
 				e->repeat = true;
 				e->token.len -= 3;
 			}
+			if (e->kind == PLACEHOLDER)
+				expand(syntax, e);
 		}
 		*link = e;
 		link = &e->next;
@@ -280,13 +342,16 @@ go(struct walk *w, const struct element *at, uint64_t used, const struct place *
 }
 
 void
-syntax_follow(const char *rest, char **words, unsigned n, syntax_fn fn, void *arg)
+syntax_follow(const struct console *console, const char *rest, char **words, unsigned n,
+	      syntax_fn fn, void *arg)
 {
 	struct walk w = {.words = words, .n = n, .steps = MAX_STEPS, .fn = fn, .arg = arg};
 	struct syntax syntax;
 	const struct sequence *s;
 
+	syntax.console = console;
 	syntax.at = rest;
+	syntax.n_defined = 0;
 	syntax.n_elements = 0;
 	syntax.n_sequences = 0;
 	for (s = parse(&syntax); s != NULL; s = s->next)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* show port ..., clear port stats, show pool: what testpmd shows, as tables or JSON. */
+/* show port ..., clear port stats: what testpmd shows, as tables or JSON. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -401,46 +401,6 @@ show_xstats(struct call *call)
 	return 0;
 }
 
-/* --- show pool --------------------------------------------------------------------------- */
-
-static void
-pool_json(struct out *out, const struct pool *pool)
-{
-	out_json_object(out, NULL);
-	out_json_string(out, "name", pool->mempool->name);
-	out_json_int(out, "socket", pool->socket);
-	out_json_uint(out, "size", pool->size);
-	out_json_uint(out, "data_room", pool->data_room);
-	out_json_uint(out, "cache", pool->cache);
-	out_json_uint(out, "in_use", pool_in_use(pool));
-	out_json_end(out);
-}
-
-static int
-show_pool(struct call *call)
-{
-	const struct pool *pool;
-	unsigned i;
-	int ret = call_end(call);
-
-	if (ret < 0)
-		return ret;
-	if (!out_is_json(call->out))
-		out_text(call->out, "%-8s %6s %10s %9s %6s %10s\n", "name", "socket", "size",
-			 "data-room", "cache", "in-use");
-	list_begin(call->out);
-	for (i = 0; (pool = pool_at(i)) != NULL; i++) {
-		if (out_is_json(call->out))
-			pool_json(call->out, pool);
-		else
-			out_text(call->out, "%-8s %6d %10u %9u %6u %10u\n", pool->mempool->name,
-				 pool->socket, pool->size, pool->data_room, pool->cache,
-				 pool_in_use(pool));
-	}
-	list_end(call->out);
-	return 0;
-}
-
 /* --- the console ------------------------------------------------------------------------- */
 
 static void
@@ -465,7 +425,6 @@ static const struct command commands[] = {
 	 "tx-dropped: not accepted by the driver, or the port was down\n"},
 	{"show port xstats {PORT|all}", "all counters of a port's driver", show_xstats, NULL},
 	{"clear port stats {PORT|all}", "count a port's packets from zero", clear_stats, NULL},
-	{"show pool", "packet buffers: how many there are and are in use", show_pool, NULL},
 };
 
 void

@@ -77,6 +77,19 @@ counters_received(void)
 	return n;
 }
 
+uint64_t
+port_buffers_received(uint16_t port)
+{
+	uint64_t n = 0;
+
+	for (unsigned id = 0; id < workers_count(); id++) {
+		const struct port_stats *s = &worker_at(id)->stats.port[port];
+
+		n += s->rx_packets + s->rx_more;
+	}
+	return n;
+}
+
 void
 sid_counters_sum(uint32_t nexthop, struct sid_counters *sum)
 {

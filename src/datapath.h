@@ -55,6 +55,7 @@ enum {
 
 struct burst {
 	unsigned n;
+	unsigned more;                           /**< buffers behind the first of each frame */
 	bool traced;                             /**< some place has a trace */
 	bool fixed6;                             /**< some IPv6 packet may have its `via` fixed */
 	struct rte_mbuf *pkts[BURST_MAX];
@@ -218,6 +219,14 @@ received(struct worker *w, const struct port *port, unsigned packets, uint64_t b
 	w->stats.received += packets;
 	w->stats.port[port->id].rx_packets += packets;
 	w->stats.port[port->id].rx_bytes += bytes;
+}
+
+/** Of these packets, buffers behind the first. Those of packets that go to another worker are counted
+ * there, when they come to their end. */
+static inline void
+received_more(struct worker *w, const struct port *port, unsigned buffers)
+{
+	w->stats.port[port->id].rx_more += buffers;
 }
 
 /** A stage before input() has set pkts[i] of what it consumed to NULL: close the gaps, in order. */

@@ -14,7 +14,7 @@ static const struct driver drivers[] = {
 	/* Hands on mbufs as they are. Receive queue N is what was put into transmit queue N,
 	 * of this port or of another one of this program: as many of each. */
 	{.name = "net_ring", .multi_segs = true, .scatter = true, .spreads = true, .paired = true,
-	 .keeps_packets = true},
+	 .same_buffers = true, .keeps_packets = true, .tx_buffers = 1024},
 	/* Announces Ethernet's 1518 bytes and carries chains of any length. A queue the
 	 * peer does not have writes into somebody else's memory region. */
 	{.name = "net_memif",

@@ -32,6 +32,9 @@ struct driver {
 
 	/** What a full queue of several loses is in q_errors and not in imissed. */
 	bool drops_in_queue_errors;
+	/** What it receives are the buffers that somebody has sent, as they are: of any pool, perhaps
+	 * held by others too. None is allocated, and each slot of a queue holds a whole packet. */
+	bool same_buffers;
 	/** Packets still in its queues are not freed when it is closed. */
 	bool keeps_packets;
 	/** Once stopped it does not work again: it is left running, and not polled. */

@@ -93,6 +93,7 @@ send_error(struct worker *w, struct burst *b, unsigned i, uint8_t family,
 				 : icmp6_error(pool, m, l3, b->len[i], error, &source);
 	if (made == NULL)
 		return;
+	pool_made(pool, made->nb_segs);
 	if (unlikely(b->traced))
 		trace_step(b->trace[i], TRACE_ERROR, error->type, error->code, 0, NULL, 0);
 	originate(w, made, family, b->vrf[i], b->iface[i]);

@@ -75,6 +75,7 @@ control_route(struct rte_mbuf *packet, uint16_t vrf, uint8_t family)
 	struct packet_meta *meta = packet_meta(packet);
 
 	control_stats.originated++;
+	pool_made(packet->pool, packet->nb_segs);
 	*meta = (struct packet_meta){.kind = PACKET_ROUTE, .family = family, .vrf = vrf};
 	give(packet, 0);
 }
@@ -108,8 +109,10 @@ control_alloc(uint16_t port)
 {
 	struct rte_mbuf *m = rte_pktmbuf_alloc(ports[port].pool->mempool);
 
-	if (m != NULL)
-		*packet_meta(m) = (struct packet_meta){0};
+	if (m == NULL)
+		return NULL;
+	pool_made(m->pool, 1);
+	*packet_meta(m) = (struct packet_meta){0};
 	return m;
 }
 

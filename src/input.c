@@ -42,6 +42,7 @@ input_other(struct worker *w, struct burst *b, unsigned i, const struct port *po
 	uint16_t type;
 	uint8_t *frame;
 
+	b->more += m->nb_segs - 1u;
 	/* For drops before the IP header is known. */
 	b->l3[i] = rte_pktmbuf_mtod(m, uint8_t *);
 	if (m->pkt_len < RTE_ETHER_HDR_LEN) {

@@ -52,6 +52,7 @@ void
 burst_begin(struct burst *b, unsigned n, uint16_t iface, uint16_t vrf)
 {
 	b->n = n;
+	b->more = 0;
 	b->traced = false;
 	b->fixed6 = false;
 	memset(b->out, 0, n * sizeof(b->out[0]));
@@ -599,6 +600,7 @@ journey_resume(struct worker *w, struct burst *b, const struct port *port, enum 
 {
 	(void)from;
 	received(w, port, b->n, input(w, b, port));
+	received_more(w, port, b->more);
 	finish(w, b);
 }
 

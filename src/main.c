@@ -128,6 +128,7 @@ make_console(void)
 		return NULL;
 	show_commands_register(console);
 	port_commands_register(console);
+	pool_commands_register(console);
 	net_commands_register(console);
 	xdp_commands_register(console);
 	trace_commands_register(console);

@@ -29,6 +29,7 @@ enum option_id {
 	OPT_BURST,
 	OPT_MBUF_SIZE,
 	OPT_TOTAL_MBUFS,
+	OPT_PER_PORT_POOL,
 	OPT_MAX_PKT_LEN,
 	OPT_CONFIG,
 };
@@ -47,6 +48,7 @@ static const struct option long_options[] = {
 	{"burst", required_argument, NULL, OPT_BURST},
 	{"mbuf-size", required_argument, NULL, OPT_MBUF_SIZE},
 	{"total-num-mbufs", required_argument, NULL, OPT_TOTAL_MBUFS},
+	{"per-port-pool", no_argument, NULL, OPT_PER_PORT_POOL},
 	{"max-pkt-len", required_argument, NULL, OPT_MAX_PKT_LEN},
 	{"config", required_argument, NULL, OPT_CONFIG},
 	{"help", no_argument, NULL, OPT_HELP},
@@ -77,6 +79,8 @@ options_help(void)
 	       "  --burst=N               packets per burst, 1 to 512 (default 64)\n"
 	       "  --mbuf-size=N           bytes per buffer, 128 of headroom included (default 2176)\n"
 	       "  --total-num-mbufs=N     buffers in each pool (default: what the queues need)\n"
+	       "  --per-port-pool         a pool of buffers for each port (default: for each NUMA\n"
+	       "                          socket)\n"
 	       "  --max-pkt-len=N         largest frame, FCS included (default 1518: MTU 1500)\n"
 	       "\n"
 	       "  -h, --help              this text (noref --help: without `--`, the EAL options)\n"
@@ -255,6 +259,9 @@ take_option(struct options *o, int id, struct err *err)
 		ret = number_option(name, 64, 1 << 28, &value, err);
 		o->total_mbufs = (uint32_t)value;
 		return ret;
+	case OPT_PER_PORT_POOL:
+		o->per_port_pool = true;
+		return 0;
 	case OPT_MAX_PKT_LEN:
 		/* An IPv4 MTU is at least 68 (RFC 791). */
 		ret = number_option(name, 68 + MAX_PKT_LEN_OVERHEAD,

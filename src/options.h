@@ -39,6 +39,7 @@ struct options {
 	uint16_t burst;           /**< 1 to BURST_MAX */
 	uint16_t mbuf_size;       /**< data room of a buffer, headroom included; 0: default */
 	uint32_t total_mbufs;     /**< of each pool; 0: computed */
+	bool per_port_pool;       /**< a pool for each port instead of each NUMA socket */
 	uint32_t max_pkt_len;     /**< largest frame with FCS, as testpmd's; 0: 1518 */
 	struct queue_map *map;    /**< owned; each (port, queue) once */
 	unsigned map_count;

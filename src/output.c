@@ -140,6 +140,8 @@ output_one_segment(struct worker *w, struct rte_mbuf *chain)
 	for (segment = chain; segment != NULL; segment = segment->next)
 		memcpy(rte_pktmbuf_append(m, segment->data_len),
 		       rte_pktmbuf_mtod(segment, const void *), segment->data_len);
+	pool_made(m->pool, 1);
+	pool_copied(m->pool, 1);
 	*packet_meta(m) = *packet_meta(chain);
 	worker_free(w, chain);
 	return m;
@@ -187,6 +189,7 @@ send_fragment(struct worker *w, const struct nexthop *nh, struct rte_mbuf *m)
 	memcpy(start, nh->rewrite + NEXTHOP_REWRITE_MAX - nh->rewrite_len, nh->rewrite_len);
 	if (nh->family != AF_INET)
 		write_ethertype(start + nh->rewrite_len);
+	pool_made(m->pool, m->nb_segs);
 	w->stats.port[nh->port].tx_bytes += m->pkt_len;
 	tx_frame(w, nh->port, m);
 }

@@ -147,6 +147,7 @@ stats_started(struct port *port, struct rte_eth_stats *before)
 static int
 start_device(struct port *port, struct err *err)
 {
+	int64_t held = pool_held_by_thread(port->pool);
 	struct rte_eth_stats before;
 	int ret;
 
@@ -160,6 +161,7 @@ start_device(struct port *port, struct err *err)
 			return err_set(err, -ret, "the device does not start: %s",
 				       port_strerror(ret));
 		port->device_runs = true;
+		pool_given(port->pool, held);
 		stats_started(port, &before);
 	}
 	port->started = true;

@@ -10,6 +10,7 @@
  * only; workers read the first cache line of struct port.
  */
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -115,8 +116,11 @@ bool port_poll_link(struct port *port);
 
 /** Pools in use, for `show pool`; NULL after the last. */
 struct pool *pool_at(unsigned index);
-/** The pool for a NUMA socket (falls back to any). */
+/** A pool on a NUMA socket (falls back to any). */
 struct pool *pool_for_socket(int socket);
+/** Held by whoever looks at pools from another thread than control's, and by that one when it makes
+ * or destroys them. */
+extern pthread_mutex_t pools_lock;
 
 /**
  * Take back the buffers of packets that have left, without sending any: for a
@@ -145,11 +149,15 @@ void port_device_stats_clear(struct port *port);
 /** Sum over all threads since port_counters_clear(). */
 void port_counters(uint16_t port, struct port_stats *sum);
 void port_counters_clear(uint16_t port);
+/** Buffers that packets of the port have been received in, ever; any thread. */
+uint64_t port_buffers_received(uint16_t port);
 
 struct console;
-/** show port ..., clear port ..., show pool, and what PORT can be. `port start|stop` and `set promisc`
+/** show port ..., clear port ..., and what PORT can be. `port start|stop` and `set promisc`
  * are in cmd_link.c, who knows the workers. */
 void port_commands_register(struct console *console);
+/** cmd_pool.c: show pool, also as /noref/pool of DPDK's telemetry. */
+void pool_commands_register(struct console *console);
 /** `show port stats all` on stdout, at exit and every --stats-period. */
 void port_stats_print(void);
 

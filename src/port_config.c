@@ -87,12 +87,18 @@ port_check_mtu(const struct port *port, uint16_t mtu, const struct rte_eth_dev_i
 
 /**
  * MBUF_FAST_FREE: all packets of a queue come from one pool, are direct and
- * held by nobody else. True as long as there is one pool in the program and no
- * frame is a chain; whoever makes clones (multicast, mirrors) must say no here.
+ * held by nobody else. True as long as there is one pool in the program, no
+ * frame is a chain and no port hands on what others have made; whoever makes clones
+ * (multicast, mirrors) must say no here.
  */
 static bool
 fast_free_is_safe(const struct port *port)
 {
+	const struct port *p;
+
+	PORT_FOREACH(p)
+		if (p->about->same_buffers)
+			return false;
 	return pool_at(1) == NULL && !port->tx_multi_segs;
 }
 
@@ -122,6 +128,7 @@ set_up_queues(struct port *port, const struct rte_eth_dev_info *info, struct err
 {
 	struct rte_eth_rxconf rx = info->default_rxconf;
 	struct rte_eth_txconf tx = info->default_txconf;
+	int64_t held = pool_held_by_thread(port->pool);
 	uint16_t q;
 	int ret;
 
@@ -137,6 +144,7 @@ set_up_queues(struct port *port, const struct rte_eth_dev_info *info, struct err
 				       "receive queue %u (%u descriptors, buffers of %u bytes): %s",
 				       q, port->rxd, port_buffer(port), port_strerror(ret));
 	}
+	pool_given(port->pool, held);
 	for (q = 0; q < port->nb_txq; q++) {
 		ret = rte_eth_tx_queue_setup(port->id, q, port->txd, (unsigned)port->socket, &tx);
 		if (ret < 0)

@@ -14,9 +14,12 @@
 #define DESCRIPTORS_LEAST   128
 #define MTU_DEFAULT         1500
 
-/** One per NUMA socket that has a port. */
-static struct pool pools[RTE_MAX_NUMA_NODES];
+#define POOLS_MAX (RTE_MAX_NUMA_NODES > RTE_MAX_ETHPORTS ? RTE_MAX_NUMA_NODES : RTE_MAX_ETHPORTS)
+
+/** One per NUMA socket that has a port, or one per port. */
+static struct pool pools[POOLS_MAX];
 static unsigned pool_count;
+pthread_mutex_t pools_lock = PTHREAD_MUTEX_INITIALIZER;
 
 struct pool *
 pool_at(unsigned index)
@@ -136,14 +139,25 @@ choose_descriptors(struct port *port, uint16_t rxd, uint16_t txd, struct err *er
 
 /* --- pools ---------------------------------------------------------------------- */
 
+/** Buffers that may sit in the transmit queues of a port, all of them full. */
+static uint32_t
+tx_buffers(const struct port *p, uint32_t segments)
+{
+	uint32_t slots = p->nb_txq * (uint32_t)RTE_MAX(p->txd, p->about->tx_buffers);
+
+	return p->about->same_buffers ? slots * segments : slots;
+}
+
+/** What can hold buffers of the pool that feeds `fed`, or, with fed NULL, all ports on the socket. */
 static struct pool_demand
-demand_on(int socket, const struct port_plan *plan)
+demand_on(int socket, const struct port *fed, const struct port_plan *plan)
 {
 	uint16_t room = plan->options->mbuf_size != 0 ? plan->options->mbuf_size :
 							RTE_MBUF_DEFAULT_BUF_SIZE;
 	struct pool_demand d = {
 		.workers = plan->workers,
 		.burst = plan->options->burst,
+		.made = BURST_MAX,
 		.rings = plan->ring_slots,
 		.held = plan->held,
 	};
@@ -153,13 +167,15 @@ demand_on(int socket, const struct port_plan *plan)
 		uint32_t frame = p->mtu + PORT_FRAME_OVERHEAD;
 		uint32_t segments = frame / (room - RTE_PKTMBUF_HEADROOM) + 1;
 
-		d.ports++;
 		d.segments = RTE_MAX(d.segments, segments);
-		/* Any port may be full of packets that came in on this socket. */
-		d.tx_descriptors += p->nb_txq * (uint32_t)RTE_MAX(p->txd, p->about->tx_buffers);
-		if (p->socket == socket)
-			d.rx_descriptors +=
-				p->nb_rxq * (uint32_t)RTE_MAX(p->rxd, p->about->rx_buffers);
+	}
+	PORT_FOREACH(p) {
+		/* Any port may be full of packets that came in here. */
+		d.tx_descriptors += tx_buffers(p, d.segments);
+		if (fed != NULL ? p != fed : p->socket != socket)
+			continue;
+		d.rx_queues += p->nb_rxq;
+		d.rx_descriptors += p->nb_rxq * (uint32_t)RTE_MAX(p->rxd, p->about->rx_buffers);
 	}
 	return d;
 }
@@ -167,8 +183,12 @@ demand_on(int socket, const struct port_plan *plan)
 static void
 destroy_pools(void)
 {
+	struct port *p;
+
 	while (pool_count > 0)
 		pool_destroy(&pools[--pool_count]);
+	PORT_FOREACH(p)
+		p->pool = NULL;
 }
 
 /**
@@ -176,11 +196,13 @@ destroy_pools(void)
  * start, an eighth of it is left for all else (rings, descriptors, tables).
  */
 static int
-create_pool(int socket, const struct port_plan *plan, unsigned percent, struct err *err)
+create_pool(const struct port *port, const struct port_plan *plan, unsigned percent,
+	    struct err *err)
 {
 	const struct options *o = plan->options;
-	struct pool_demand demand = demand_on(socket, plan);
-	uint64_t left = pool_memory_left(socket);
+	const struct port *fed = o->per_port_pool ? port : NULL;
+	struct pool_demand demand = demand_on(port->socket, fed, plan);
+	uint64_t left = pool_memory_left(port->socket);
 	uint32_t size = o->total_mbufs;
 	char name[16];
 
@@ -189,14 +211,18 @@ create_pool(int socket, const struct port_plan *plan, unsigned percent, struct e
 		size = RTE_MAX(size, pool_size_min(&demand));
 		if (left != UINT64_MAX && pool_bytes(size, o->mbuf_size) > left / 8 * 7)
 			return err_set(err, ENOMEM,
-				       "%u buffers for the queues of all ports need %u MiB and %u MiB "
+				       "%u buffers for the queues of %s need %u MiB and %u MiB "
 				       "are left: give more (EAL option -m, or hugepages), or ask for "
 				       "less (--rxd, --txd, --rxq, --txq, --total-num-mbufs)",
-				       size, (unsigned)(pool_bytes(size, o->mbuf_size) >> 20),
+				       size, fed != NULL ? port->name : "all ports",
+				       (unsigned)(pool_bytes(size, o->mbuf_size) >> 20),
 				       (unsigned)(left / 8 * 7 >> 20));
 	}
-	snprintf(name, sizeof(name), "pool%d", socket);
-	return pool_create(&pools[pool_count], name, socket, size, o->mbuf_size, &demand, err);
+	if (fed != NULL)
+		snprintf(name, sizeof(name), "pool_port%u", port->id);
+	else
+		snprintf(name, sizeof(name), "pool%d", port->socket);
+	return pool_create(&pools[pool_count], name, port->socket, size, o->mbuf_size, &demand, err);
 }
 
 static int
@@ -206,14 +232,14 @@ create_pools(const struct port_plan *plan, unsigned percent, struct err *err)
 	int ret;
 
 	PORT_FOREACH(p) {
-		p->pool = pool_for_socket(p->socket);
-		if (p->pool != NULL && p->pool->socket == p->socket)
-			continue;
-		ret = create_pool(p->socket, plan, percent, err);
+		if (!plan->options->per_port_pool) {
+			p->pool = pool_for_socket(p->socket);
+			if (p->pool != NULL && p->pool->socket == p->socket)
+				continue;
+		}
+		ret = create_pool(p, plan, percent, err);
 		if (ret < 0) {
 			destroy_pools();
-			PORT_FOREACH(p)
-				p->pool = NULL;
 			return ret;
 		}
 		p->pool = &pools[pool_count++];
@@ -397,7 +423,7 @@ kept_by_drivers(const struct pool *pool)
 unsigned
 ports_close(void)
 {
-	unsigned kept[RTE_MAX_NUMA_NODES], lost = 0, missing, i;
+	unsigned kept[POOLS_MAX], lost = 0, missing, i;
 	struct port *p;
 	uint16_t q;
 
@@ -413,6 +439,7 @@ ports_close(void)
 	PORT_FOREACH(p)
 		close_port(p);
 
+	pthread_mutex_lock(&pools_lock);
 	for (i = 0; i < pool_count; i++) {
 		missing = pool_in_use(&pools[i]);
 		missing -= RTE_MIN(missing, kept[i]);
@@ -425,5 +452,6 @@ ports_close(void)
 		printf("%s: %u buffers missing\n", pools[i].mempool->name, missing);
 	}
 	pool_count = 0;
+	pthread_mutex_unlock(&pools_lock);
 	return lost;
 }

@@ -84,14 +84,19 @@ drop_all(struct worker *w, const struct batch *batch, enum drop_reason reason)
 	rte_pktmbuf_free_bulk(batch->pkts, batch->n);
 }
 
-static inline uint64_t
-bytes_of(const struct batch *batch)
+/* Count the batch as received, when nothing else is to be done with each packet. */
+static inline void
+received_batch(struct worker *w, const struct port *port, const struct batch *batch)
 {
 	uint64_t bytes = 0;
+	unsigned buffers = 0;
 
-	for (unsigned i = 0; i < batch->n; i++)
+	for (unsigned i = 0; i < batch->n; i++) {
 		bytes += batch->pkts[i]->pkt_len;
-	return bytes;
+		buffers += batch->pkts[i]->nb_segs;
+	}
+	received(w, port, batch->n, bytes);
+	received_more(w, port, buffers - batch->n);
 }
 
 /* Into the transmit buffer of a port, behind what is there. */
@@ -123,7 +128,7 @@ verdict_drop(struct worker *w, struct burst *b, const struct place_list *places,
 	struct batch_room room;
 	struct batch batch = batch_take(b, places, &room);
 
-	received(w, port, batch.n, bytes_of(&batch));
+	received_batch(w, port, &batch);
 	drop_all(w, &batch, reason);
 }
 
@@ -187,7 +192,7 @@ verdict_tx(struct worker *w, struct burst *b, const struct place_list *places,
 	struct batch_room room;
 	struct batch batch = batch_take(b, places, &room);
 	uint64_t bytes_in = 0, bytes_out = 0;
-	unsigned n = 0;
+	unsigned buffers = 0, n = 0;
 
 	for (unsigned i = 0; i < batch.n; i++) {
 		struct rte_mbuf *m = batch.pkts[i];
@@ -195,6 +200,7 @@ verdict_tx(struct worker *w, struct burst *b, const struct place_list *places,
 		if (i + PREFETCH_AHEAD < batch.n)
 			rte_prefetch0(rte_pktmbuf_mtod(batch.pkts[i + PREFETCH_AHEAD], void *));
 		bytes_in += m->pkt_len;
+		buffers += m->nb_segs;
 		if (likely(swaps_in_place(m))) {
 			swap_addresses(m);
 		} else {
@@ -207,6 +213,7 @@ verdict_tx(struct worker *w, struct burst *b, const struct place_list *places,
 		batch.pkts[n++] = m;
 	}
 	received(w, port, batch.n, bytes_in);
+	received_more(w, port, buffers - batch.n);
 	send_frames(w, port->id, batch.pkts, n, bytes_out);
 }
 
@@ -248,10 +255,10 @@ verdict_redirect(struct worker *w, struct burst *b, const struct place_list *pla
 	struct batch_room room;
 	struct batch batch = batch_take(b, places, &room);
 	uint64_t bytes_in = 0, bytes_out = 0;
-	unsigned n = 0;
+	unsigned buffers = 0, n = 0;
 
 	if (unlikely(!to->tx_up)) {
-		received(w, port, batch.n, bytes_of(&batch));
+		received_batch(w, port, &batch);
 		w->stats.port[out].tx_dropped += batch.n;
 		drop_all(w, &batch, DROP_PORT_DOWN);
 		return;
@@ -261,6 +268,7 @@ verdict_redirect(struct worker *w, struct burst *b, const struct place_list *pla
 		uint32_t len = m->pkt_len;
 
 		bytes_in += len;
+		buffers += m->nb_segs;
 		if (unlikely(len > longest || len < RTE_ETHER_HDR_LEN || m->nb_segs != 1)) {
 			m = redirect_other(w, &batch, i, to, longest);
 			if (m == NULL)
@@ -271,6 +279,7 @@ verdict_redirect(struct worker *w, struct burst *b, const struct place_list *pla
 		batch.pkts[n++] = m;
 	}
 	received(w, port, batch.n, bytes_in);
+	received_more(w, port, buffers - batch.n);
 	send_frames(w, out, batch.pkts, n, bytes_out);
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "pool.h"
+#include "internal.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <rte_errno.h>
 #include <rte_malloc.h>
@@ -28,9 +29,10 @@ static uint64_t
 busy_buffers(const struct pool_demand *d)
 {
 	uint64_t segments = RTE_MAX(d->segments, 1U);
-	/* A burst just received and one kept back for every port, by each worker; what rings
-	 * between threads and waiting packets hold. */
-	uint64_t packets = (uint64_t)d->workers * d->burst * (1 + d->ports) + d->rings + d->held;
+	/* What came from a queue may wait, to be sent or freed, until the worker's loop has been
+	 * through all its queues. */
+	uint64_t packets = (uint64_t)d->rx_queues * d->burst + (uint64_t)d->workers * d->made +
+			   d->rings + d->held;
 
 	return (uint64_t)d->rx_descriptors + d->tx_descriptors + packets * segments;
 }
@@ -154,7 +156,7 @@ populate_packed(struct rte_mempool *mp, uint16_t data_room)
 static struct rte_mempool *
 mempool_create(const char *name, int socket, uint32_t size, uint16_t cache, uint16_t data_room)
 {
-	struct rte_pktmbuf_pool_private private = {.mbuf_data_room_size = data_room};
+	struct pool_private private = {.mbuf = {.mbuf_data_room_size = data_room}};
 	bool packed = !rte_eal_has_hugepages() && rte_eal_iova_mode() == RTE_IOVA_VA;
 	struct rte_mempool *mp;
 	int ret;
@@ -165,9 +167,12 @@ mempool_create(const char *name, int socket, uint32_t size, uint16_t cache, uint
 		return NULL;
 	ret = rte_mempool_set_ops_byname(mp, rte_mbuf_best_mempool_ops(), NULL);
 	if (ret == 0) {
-		rte_pktmbuf_pool_init(mp, &private);
+		memset(rte_mempool_get_priv(mp), 0, sizeof(private));
+		rte_pktmbuf_pool_init(mp, &private.mbuf);
 		ret = packed ? populate_packed(mp, data_room) : rte_mempool_populate_default(mp);
 	}
+	if (ret >= 0)
+		ret = pool_count_begin(mp);
 	if (ret < 0) {
 		rte_mempool_free(mp);
 		rte_errno = -ret;
@@ -233,9 +238,10 @@ pool_create(struct pool *pool, const char *name, int socket, uint32_t size, uint
 void
 pool_destroy(struct pool *pool)
 {
+	if (pool->mempool != NULL)
+		pool_count_end(pool->mempool);
 	rte_mempool_free(pool->mempool);
-	pool->mempool = NULL;
-	pool->size = 0;
+	*pool = (struct pool){.socket = pool->socket};
 }
 
 uint32_t

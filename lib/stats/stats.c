@@ -43,6 +43,7 @@ stats_add(struct stats *sum, const struct stats *part)
 
 		s->rx_packets += p->rx_packets;
 		s->rx_bytes += p->rx_bytes;
+		s->rx_more += p->rx_more;
 		s->tx_packets += p->tx_packets;
 		s->tx_bytes += p->tx_bytes;
 		s->tx_dropped += p->tx_dropped;
@@ -66,6 +67,7 @@ stats_subtract(struct stats *sum, const struct stats *part)
 
 		s->rx_packets -= p->rx_packets;
 		s->rx_bytes -= p->rx_bytes;
+		s->rx_more -= p->rx_more;
 		s->tx_packets -= p->tx_packets;
 		s->tx_bytes -= p->tx_bytes;
 		s->tx_dropped -= p->tx_dropped;

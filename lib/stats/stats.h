@@ -88,6 +88,7 @@ const char *drop_text(enum drop_reason reason);
 struct port_stats {
 	uint64_t rx_packets;
 	uint64_t rx_bytes; /**< frames without FCS */
+	uint64_t rx_more;  /**< buffers behind the first, of frames received in several */
 	uint64_t tx_packets;
 	uint64_t tx_bytes;
 	uint64_t tx_dropped; /**< not accepted by the driver, or the port was down */

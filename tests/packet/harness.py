@@ -152,6 +152,8 @@ class Run:
             raise Failed(f"a sanitizer reported:\n{self.tail()}")
         if self.status != 0:
             raise Failed(f"exit status {self.status}, expected 0:\n{self.tail()}")
+        if "buffers missing" in self.stdout:
+            raise Failed(f"buffers are lost:\n{self.tail()}")
 
     def tail(self, size=6000):
         return (self.stderr[-size:] + self.stdout[-size // 4:]).strip()
@@ -340,10 +342,21 @@ class Router:
             raise Failed(f"received {b['received']} of {self.space.frames_in()} frames: "
                          f"{run.ports}")
         for pool in run.pool:
+            self.check_pool(pool)
             if pool["in_use"] != 0:
                 raise Failed(f"buffers in use though idle: {pool}")
         if not self.fed:
             self.check_ports(run)
+
+    @staticmethod
+    def check_pool(pool):
+        """What a pool says of itself while nothing moves."""
+        out = pool["alloc_cached"] + pool["alloc_slow"]
+        back = pool["recycled_cached"] + pool["recycled_slow"]
+        if out - back != pool["in_use"]:
+            raise Failed(f"allocated {out}, recycled {back}, in use {pool['in_use']}: {pool}")
+        if pool["in_use"] + pool["in_caches"] > pool["size"]:
+            raise Failed(f"more buffers than there are: {pool}")
 
     def check_ports(self, run):
         """Each port has counted what is in its captures."""

@@ -297,7 +297,8 @@ class ControlSocket(unittest.TestCase):
         keys = {
             "show port stats all": {"port", "name", "rx_packets", "rx_bytes", "rx_missed",
                                     "rx_nombuf", "tx_packets", "tx_bytes", "tx_dropped"},
-            "show pool": {"name", "socket", "size", "data_room", "in_use"},
+            "show pool": {"name", "socket", "size", "data_room", "in_use", "alloc_cached",
+                          "alloc_slow", "alloc_failed", "recycled_cached", "recycled_slow"},
             "show sid": {"sid", "action", "packets", "bytes", "errors"},
             "show lcore": {"lcore", "queues", "packets", "drops", "cycles_per_packet",
                            "busy_percent"},

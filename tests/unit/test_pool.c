@@ -22,7 +22,8 @@ static const struct pool_demand demand = {
 	.rx_descriptors = 512,
 	.tx_descriptors = 512,
 	.workers = 1,
-	.ports = 2,
+	.rx_queues = 2,
+	.made = 32,
 	.burst = 32,
 	.rings = 256,
 	.held = 64,
@@ -46,8 +47,8 @@ static void
 four_ports_fit_the_default_memory(void **state)
 {
 	const struct pool_demand d = {.rx_descriptors = 4 * 1024, .tx_descriptors = 4 * 1024,
-				      .workers = 1, .ports = 4, .burst = 64, .rings = 4096,
-				      .held = 1024};
+				      .workers = 1, .rx_queues = 4, .burst = 64, .made = 512,
+				      .rings = 4096, .held = 1024};
 	struct pool pool;
 	struct err err;
 

@@ -8,6 +8,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "classify.h"
 #include "net.h"
 #include "worker.h"
 #include "worker_private.h"
@@ -122,6 +123,7 @@ control_run(void)
 	while (!quit) {
 		loop_once(control_loop, -1);
 		rcu_poll(rcu);
+		classifier_poll();
 	}
 }
 

@@ -21,6 +21,7 @@
 #include <rte_ether.h>
 #include <rte_memcpy.h>
 
+#include "classify.h"
 #include "datapath.h"
 #include "ip.h"
 #include "lookup.h"
@@ -598,7 +599,11 @@ journey_own(struct worker *w)
 void
 journey_resume(struct worker *w, struct burst *b, const struct port *port, enum resume from)
 {
-	(void)from;
+	if (unlikely(port->rules != NULL) && from == RESUME_CLASSIFY) {
+		classify_burst(w, b, port);
+		if (b->n == 0)
+			return;
+	}
 	received(w, port, b->n, input(w, b, port));
 	received_more(w, port, b->more);
 	finish(w, b);

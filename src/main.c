@@ -14,6 +14,7 @@
 #include <rte_errno.h>
 #include <rte_lcore.h>
 
+#include "classify.h"
 #include "console.h"
 #include "control.h"
 #include "ctl.h"
@@ -162,9 +163,12 @@ run(const struct options *options, const char *prefix, struct err *err)
 	rc = ports_open(&plan, err);
 	if (rc != 0)
 		goto destroy_workers;
-	rc = net_init(err);
+	rc = classifier_init(err);
 	if (rc != 0)
 		goto close_ports;
+	rc = net_init(err);
+	if (rc != 0)
+		goto destroy_classifier;
 	console = make_console();
 	rc = console == NULL ? err_set(err, ENOMEM, "no memory for the console")
 			     : control_init(options, console, err);
@@ -203,6 +207,8 @@ stop:
 		fflush(stdout);
 	}
 	console_destroy(console);
+destroy_classifier:
+	classifier_fini();
 close_ports:
 	ports_close();
 destroy_workers:

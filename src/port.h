@@ -22,6 +22,7 @@
 #include "pool.h"
 #include "stats.h"
 
+struct ruleset;
 struct verdict;
 
 struct port {
@@ -29,6 +30,7 @@ struct port {
 	uint64_t mac;               /**< own address in the low 48 bits, read as little-endian */
 	const uint16_t *vlan_iface; /**< interface of each VLAN id (4,096 entries; 0: none), or NULL */
 	const struct verdict *verdict; /**< of every packet, before anything else; NULL: none */
+	const struct ruleset *rules; /**< software flow rules; NULL: none, the classifier is not entered */
 	uint16_t iface;             /**< interface of untagged frames */
 	uint16_t id;                /**< ethdev port id */
 	uint16_t nb_rxq, nb_txq;

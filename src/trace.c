@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "classify.h"
 #include "datapath.h"
 #include "ip.h"
 #include "rcu.h"
@@ -14,6 +15,8 @@
 #define TRACE_MAX  1000 /* packets */
 #define STEPS_MAX  24   /* per packet; the last is kept for its end */
 #define HEADER_MAX 40
+
+static_assert(sizeof(struct rule_verdict) <= HEADER_MAX, "a step has room for it");
 
 struct step {
 	uint8_t kind; /* enum trace_kind */
@@ -188,6 +191,29 @@ describe_ip(const struct step *s, char *text, size_t size)
 }
 
 static void
+describe_rule(const struct step *s, char *text, size_t size)
+{
+	static const struct {
+		const char *word;
+		bool target;
+	} fates[] = {
+		[FLOW_PASSTHRU] = {"passthru", false}, [FLOW_ACCEPT] = {"accept", false},
+		[FLOW_DROP] = {"drop", false},         [FLOW_QUEUE] = {"queue", true},
+		[FLOW_LCORE] = {"lcore", true},        [FLOW_PORT] = {"represented_port", true},
+		[FLOW_JUMP] = {"jump to group", true},
+	};
+	struct rule_verdict rule;
+	int used;
+
+	memcpy(&rule, s->header, sizeof(rule));
+	used = snprintf(text, size, "flow rule #%u: %s", rule.id, fates[rule.fate].word);
+	if (fates[rule.fate].target)
+		used += snprintf(text + used, size - (size_t)used, " %u", rule.target);
+	if (rule.mark)
+		snprintf(text + used, size - (size_t)used, ", mark %u", rule.mark_id);
+}
+
+static void
 describe(const struct step *s, char *text, size_t size)
 {
 	static const char *const outcomes[] = {
@@ -216,6 +242,9 @@ describe(const struct step *s, char *text, size_t size)
 		break;
 	case TRACE_LCORE:
 		snprintf(text, size, "handed to the worker on lcore %u", s->a);
+		break;
+	case TRACE_RULE:
+		describe_rule(s, text, size);
 		break;
 	case TRACE_VLAN:
 		iface = iface_at(s->a);

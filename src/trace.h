@@ -23,6 +23,7 @@ enum trace_kind {
 	TRACE_RECEIVED,  /**< a: port, b: queue, value: bytes */
 	TRACE_VERDICT,   /**< a: enum verdict_kind */
 	TRACE_LCORE,     /**< goes on with the worker on lcore a */
+	TRACE_RULE,      /**< a flow rule matched; header: struct rule_verdict */
 	TRACE_VLAN,      /**< a: interface */
 	TRACE_IP4,       /**< header: 20 bytes */
 	TRACE_IP6,       /**< header: 40 bytes */

@@ -156,6 +156,19 @@ queue_owner(unsigned port, unsigned queue, unsigned nth)
 	return nth % count;
 }
 
+unsigned
+worker_queue_lcore(const struct port *port, unsigned queue)
+{
+	const struct port *before;
+	unsigned nth = queue;
+
+	PORT_FOREACH(before) {
+		if (before < port)
+			nth += before->nb_rxq;
+	}
+	return workers[queue_owner(port->id, queue, nth)]->lcore;
+}
+
 /* Write down and publish what the worker polls now. */
 static int
 publish_poll(struct worker *w)

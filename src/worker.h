@@ -38,6 +38,8 @@ void workers_adopt_port(const struct port *port);
 /** Workers and their lcores. */
 unsigned workers_count(void);
 unsigned worker_lcore(unsigned worker);
+/** The lcore of the worker that polls the port's receive queue. */
+unsigned worker_queue_lcore(const struct port *port, unsigned queue);
 
 /** Packets that rings between threads can hold, for sizing pools. */
 unsigned workers_ring_slots(void);

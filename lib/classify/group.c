@@ -8,10 +8,10 @@
 
 #include "internal.h"
 
-struct group *
-group_get(struct ruleset *set, uint32_t id)
+struct rule_group *
+rule_group_get(struct ruleset *set, uint32_t id)
 {
-	struct group *group;
+	struct rule_group *group;
 
 	LIST_FOREACH (group, &set->groups[id % GROUP_CHAINS], link) {
 		if (group->id == id) {
@@ -36,7 +36,7 @@ group_get(struct ruleset *set, uint32_t id)
 
 /* The last reference goes with a rule no reader can see: nor can it see the group. */
 void
-group_put(struct group *group)
+rule_group_put(struct rule_group *group)
 {
 	if (--group->refs != 0)
 		return;
@@ -62,7 +62,7 @@ shape_hash(const struct shape *shape)
 }
 
 struct tuple *
-group_tuple(struct group *group, const struct shape *shape)
+rule_group_tuple(struct rule_group *group, const struct shape *shape)
 {
 	uint64_t hash = shape_hash(shape);
 	struct tuple *tuple;
@@ -112,7 +112,7 @@ tuple_retired(void *ctx, uintptr_t what)
 }
 
 bool
-group_publish(struct rcu *rcu, struct group *group)
+rule_group_publish(struct rcu *rcu, struct rule_group *group)
 {
 	const struct tuple_list *old = group->list;
 	struct tuple_list *list =

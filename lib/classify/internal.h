@@ -2,11 +2,11 @@
 #ifndef CLASSIFY_INTERNAL_H
 #define CLASSIFY_INTERNAL_H
 
-/** @file What the parts of the classifier share. See classify.h for the idea. */
+/** @file What the parts of the classifier share. See ruleset.h for the idea. */
 
 #include <sys/queue.h>
 
-#include "classify.h"
+#include "ruleset.h"
 
 /** Places in a packet that header fields are counted from. */
 enum layer {
@@ -105,7 +105,7 @@ struct entry {
 struct rule {
 	/* Read by workers when an entry matches. */
 	struct rule_verdict verdict;
-	const struct group *jump; /**< where FLOW_JUMP goes */
+	const struct rule_group *jump; /**< where FLOW_JUMP goes */
 	uint64_t born, died;      /**< versions: seen from born on, before died */
 	uint32_t slot;            /**< of its counters */
 	uint32_t ranges;
@@ -113,7 +113,7 @@ struct rule {
 
 	/* Control thread. */
 	struct ruleset *set;
-	struct group *group;
+	struct rule_group *group;
 	struct rank rank;
 	struct rule_counters base; /**< counters when last cleared */
 	struct rule *next;         /**< among those that end together */
@@ -204,7 +204,7 @@ struct tuple_list {
 	struct tuple_place place[];
 };
 
-struct group {
+struct rule_group {
 	const struct tuple_list *list;
 
 	/* Control thread. */
@@ -212,10 +212,10 @@ struct group {
 	unsigned refs;          /**< rules in it, and jumps to it */
 	unsigned tuples, room;
 	struct tuple **tuple;   /**< in no order */
-	LIST_ENTRY(group) link;
+	LIST_ENTRY(rule_group) link;
 	bool stale;             /**< list is not yet as tuples are */
 	bool dirty;             /**< on a list of those that entries have gone from */
-	struct group *next_dirty;
+	struct rule_group *next_dirty;
 	struct ruleset *set;
 };
 
@@ -224,7 +224,7 @@ struct group {
 struct ruleset {
 	/* Read by workers. */
 	uint64_t version;
-	const struct group *root;  /**< group 0 */
+	const struct rule_group *root;  /**< group 0 */
 	struct rule_counters *const *counters; /**< by thread */
 	uint32_t needs;            /**< FLOW_HAS_* some tuple looks at */
 
@@ -236,7 +236,7 @@ struct ruleset {
 	struct rule *ending;       /**< removed since the last commit */
 	bool changed;
 	LIST_HEAD(, rule) rules;   /**< of the next version */
-	LIST_HEAD(, group) groups[GROUP_CHAINS];
+	LIST_HEAD(, rule_group) groups[GROUP_CHAINS];
 };
 
 struct classify {
@@ -254,12 +254,12 @@ bool slot_take(struct classify *classify, uint32_t *slot);
 void slot_give(struct classify *classify, uint32_t slot);
 
 /* group.c */
-struct group *group_get(struct ruleset *set, uint32_t id);
-void group_put(struct group *group);
+struct rule_group *rule_group_get(struct ruleset *set, uint32_t id);
+void rule_group_put(struct rule_group *group);
 /** The tuple of that shape, made if need be; NULL: no memory. */
-struct tuple *group_tuple(struct group *group, const struct shape *shape);
+struct tuple *rule_group_tuple(struct rule_group *group, const struct shape *shape);
 /** Tell workers about the group's tuples as they are now; those without entries go. False: no
  * memory, nothing changed. */
-bool group_publish(struct rcu *rcu, struct group *group);
+bool rule_group_publish(struct rcu *rcu, struct rule_group *group);
 
 #endif

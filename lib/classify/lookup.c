@@ -15,7 +15,7 @@ struct chunk {
 	uint64_t version;
 	const struct rule *found[CHUNK];   /* in this search */
 	struct rank after[CHUNK];          /* only rules that come later */
-	const struct group *group[CHUNK];  /* to be searched */
+	const struct rule_group *group[CHUNK];  /* to be searched */
 	uint8_t jumps[CHUNK];
 };
 
@@ -214,7 +214,7 @@ still_open(const struct chunk *c, const struct rank *best, uint8_t *places, unsi
 /* Find for each place (they are used up) the first rule of the group after `after`. False: none for
  * any. */
 static bool
-group_search(struct chunk *c, const struct group *group, uint8_t *places, unsigned n)
+group_search(struct chunk *c, const struct rule_group *group, uint8_t *places, unsigned n)
 {
 	const struct tuple_list *list = __atomic_load_n(&group->list, __ATOMIC_ACQUIRE);
 	bool found = false;
@@ -295,7 +295,7 @@ apply_all(struct chunk *c, uint8_t *places, unsigned n, struct question *q)
 
 /* Search, apply what is found, search again what that leaves open: group by group. */
 static void
-places_run(struct chunk *c, const struct group *root, const uint8_t *places, unsigned n,
+places_run(struct chunk *c, const struct rule_group *root, const uint8_t *places, unsigned n,
 	   struct question *q)
 {
 	uint8_t open[CHUNK], asked[CHUNK], used[CHUNK];
@@ -308,7 +308,7 @@ places_run(struct chunk *c, const struct group *root, const uint8_t *places, uns
 		c->group[places[k]] = root;
 	n = apply_all(c, open, n, q);
 	while (n != 0) {
-		const struct group *group = c->group[open[0]];
+		const struct rule_group *group = c->group[open[0]];
 		unsigned m = 0, rest = 0;
 
 		for (unsigned k = 0; k < n; k++) {
@@ -331,7 +331,7 @@ places_run(struct chunk *c, const struct group *root, const uint8_t *places, uns
 
 /* Headers in more than one segment are copied together. */
 static void
-segments_run(struct chunk *c, const struct group *root, unsigned i, struct question *q)
+segments_run(struct chunk *c, const struct rule_group *root, unsigned i, struct question *q)
 {
 	struct rte_mbuf *m = q->pkts[i];
 	unsigned len = RTE_MIN(m->pkt_len, (uint32_t)HEADERS_MAX);
@@ -345,7 +345,7 @@ segments_run(struct chunk *c, const struct group *root, unsigned i, struct quest
 }
 
 static void
-chunk_run(struct chunk *c, const struct group *root, unsigned n, struct question *q)
+chunk_run(struct chunk *c, const struct rule_group *root, unsigned n, struct question *q)
 {
 	uint8_t whole[CHUNK], parted[CHUNK];
 	unsigned wholes = 0, parts = 0;

@@ -26,7 +26,7 @@ ruleset_create(struct classify *classify, struct err *err)
 		set->classify = classify;
 		set->counters = classify->counters;
 		set->refs = 1;
-		set->root = group_get(set, 0);
+		set->root = rule_group_get(set, 0);
 	}
 	if (set == NULL || set->root == NULL) {
 		free(set);
@@ -41,7 +41,7 @@ set_put(struct ruleset *set)
 {
 	if (--set->refs != 0)
 		return;
-	group_put((struct group *)(uintptr_t)set->root);
+	rule_group_put((struct rule_group *)(uintptr_t)set->root);
 	free(set);
 }
 
@@ -90,16 +90,16 @@ rule_create(const struct compiled *c, const struct cut *cut)
 
 /* Make the rule part of its set: references, age, counters. False: nothing changed. */
 static bool
-rule_join(struct ruleset *set, struct rule *rule, struct group *group)
+rule_join(struct ruleset *set, struct rule *rule, struct rule_group *group)
 {
 	if (rule->verdict.fate == FLOW_JUMP) {
-		rule->jump = group_get(set, rule->verdict.target);
+		rule->jump = rule_group_get(set, rule->verdict.target);
 		if (rule->jump == NULL)
 			return false;
 	}
 	if (!slot_take(set->classify, &rule->slot)) {
 		if (rule->jump != NULL)
-			group_put((struct group *)(uintptr_t)rule->jump);
+			rule_group_put((struct rule_group *)(uintptr_t)rule->jump);
 		return false;
 	}
 	rule->set = set;
@@ -122,8 +122,8 @@ rule_free(struct rule *rule)
 		free(rule->entry[e].entry);
 	slot_give(set->classify, rule->slot);
 	if (rule->jump != NULL)
-		group_put((struct group *)(uintptr_t)rule->jump);
-	group_put(rule->group);
+		rule_group_put((struct rule_group *)(uintptr_t)rule->jump);
+	rule_group_put(rule->group);
 	free(rule);
 	set_put(set);
 }
@@ -132,7 +132,7 @@ rule_free(struct rule *rule)
 static bool
 link_entry(struct ruleset *set, struct rule *rule, const struct compiled *c)
 {
-	struct tuple *tuple = group_tuple(rule->group, &c->shape);
+	struct tuple *tuple = rule_group_tuple(rule->group, &c->shape);
 
 	if (tuple == NULL ||
 	    !tuple_link(set->classify->rcu, tuple, rule, rule->entries, c->value))
@@ -159,7 +159,7 @@ link_entries(struct ruleset *set, struct rule *rule, const struct compiled *c,
 		if (!link_entry(set, rule, &piece))
 			return false;
 	}
-	return !rule->group->stale || group_publish(set->classify->rcu, rule->group);
+	return !rule->group->stale || rule_group_publish(set->classify->rcu, rule->group);
 }
 
 /* The next commit lets it go its way out. */
@@ -175,7 +175,7 @@ rule_end(struct ruleset *set, struct rule *rule)
 struct rule *
 ruleset_add(struct ruleset *set, const struct flow_rule *spec, struct err *err)
 {
-	struct group *group = NULL;
+	struct rule_group *group = NULL;
 	struct rule *rule = NULL;
 	struct cut cut = {0};
 	struct compiled c;
@@ -183,8 +183,8 @@ ruleset_add(struct ruleset *set, const struct flow_rule *spec, struct err *err)
 
 	if (rule_compile(spec, &c, err) != 0)
 		return NULL;
-	group = group_get(set, spec->group);
-	tuple = group != NULL ? group_tuple(group, &c.shape) : NULL;
+	group = rule_group_get(set, spec->group);
+	tuple = group != NULL ? rule_group_tuple(group, &c.shape) : NULL;
 	if (tuple == NULL)
 		goto no_memory;
 	if (c.ranges != 0 && tuple_ranged(tuple, c.value) >= RANGES_LINEAR)
@@ -206,7 +206,7 @@ ruleset_add(struct ruleset *set, const struct flow_rule *spec, struct err *err)
 no_memory:
 	free(rule);
 	if (group != NULL)
-		group_put(group);
+		rule_group_put(group);
 	err_set(err, ENOMEM, "no memory for another flow rule, or there are %u", CLASSIFY_RULES_MAX);
 	return NULL;
 }
@@ -273,7 +273,7 @@ static void
 refresh_needs(struct ruleset *set)
 {
 	uint32_t needs = 0;
-	struct group *group;
+	struct rule_group *group;
 
 	for (unsigned chain = 0; chain < GROUP_CHAINS; chain++) {
 		LIST_FOREACH (group, &set->groups[chain], link) {
@@ -286,7 +286,7 @@ refresh_needs(struct ruleset *set)
 
 /* Entries of the group have gone: tuples, too, and others may be less urgent now. */
 static void
-group_refresh(struct rcu *rcu, struct group *group)
+group_refresh(struct rcu *rcu, struct rule_group *group)
 {
 	bool news = false, gone = false;
 
@@ -295,7 +295,7 @@ group_refresh(struct rcu *rcu, struct group *group)
 		news |= tuple_refresh_best(group->tuple[t]);
 	}
 	/* Without memory they stay a while longer: slower, not wrong. */
-	if ((news || gone) && group_publish(rcu, group) && gone)
+	if ((news || gone) && rule_group_publish(rcu, group) && gone)
 		refresh_needs(group->set);
 }
 
@@ -303,7 +303,7 @@ void
 classify_poll(struct classify *classify)
 {
 	struct rule *first = classify->unlinkable;
-	struct group *dirty = NULL;
+	struct rule_group *dirty = NULL;
 
 	if (first == NULL)
 		return;

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "classify.h"
+#include "ruleset.h"
 
 /* --- headers ------------------------------------------------------------------ */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef CLASSIFY_H
-#define CLASSIFY_H
+#ifndef RULESET_H
+#define RULESET_H
 
 /**
  * @file

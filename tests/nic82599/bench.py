@@ -30,6 +30,8 @@ PEER = [f"02:00:00:00:00:{number + 1:02x}" for number in range(4)]
 
 # Registers tests look at, as model/regs.h has them.
 MRQC, RETA, RSSRK, HLREG0, MAXFRS = 0x5818, 0x5C00, 0x5C80, 0x4240, 0x4268
+CTRL, RXCTRL, DMATXCTL = 0x0000, 0x3000, 0x4A80
+CTRL_RST = 1 << 26
 
 
 def rx_queue(number, word):
@@ -146,6 +148,12 @@ class Bench(harness.Router):
         self.model(number, f"rx {path}")
         if count:
             self.space.played += len(frames)
+
+    def inject(self, number, frame, count=True):
+        """One frame comes in at a NIC now, whatever else is played or held; count as in play()."""
+        self.model(number, f"inject {frame.hex()}")
+        if count:
+            self.space.played += 1
 
     def played(self, number):
         """Everything has come in at the NIC."""

@@ -42,6 +42,11 @@ def tunnel(flow, outer="fd00::1", **inner):
                  / UDP(sport=1024 + flow, dport=5000) / (b"x" * 18))
 
 
+def bad_udp_checksum(frame):
+    """The frame with another last byte: its UDP checksum no longer fits."""
+    return frame[:-1] + bytes([frame[-1] ^ 1])
+
+
 def other_mac(frame, mac="02:00:00:00:00:77"):
     """The frame to another station."""
     return bytes.fromhex(mac.replace(":", "")) + frame[6:]

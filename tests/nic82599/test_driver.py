@@ -8,7 +8,8 @@ import subprocess
 import unittest
 
 import bench
-from frames import IP, MAC, PEER, TCP, UDP, Ether, IPv6, padded, udp
+from frames import (IP, MAC, PEER, TCP, UDP, Ether, IPv6, bad_udp_checksum, padded, tunnel,
+                    udp)
 
 TESTPMD = shutil.which("dpdk-testpmd")
 
@@ -181,3 +182,50 @@ class Offloads(unittest.TestCase):
             self.assertEqual(packet[IP].id, 9 + number)
             self.assertEqual(packet[TCP].seq, 100 + 1000 * number)
             self.assertEqual("P" in str(packet[TCP].flags), number == 3)
+
+
+@unittest.skipUnless(TESTPMD, "dpdk-testpmd is not installed")
+class Verdicts(unittest.TestCase):
+    """What the driver says about checksums: why noref looks for itself."""
+
+    def verdict(self, pmd, frame):
+        """(IPv4 header, layer 4) as testpmd prints them."""
+        was = len(self.printed(pmd))
+        pmd.inject(0, frame, count=False)
+        pmd.until(lambda: len(self.printed(pmd)) > was, "the frame's flags")
+        flags = self.printed(pmd)[-1]
+        return tuple(next(word for word in ("GOOD", "BAD", "UNKNOWN", "NONE")
+                          if f"_RX_{kind}_CKSUM_{word}" in flags) for kind in ("IP", "L4"))
+
+    def printed(self, pmd):
+        return [line for line in pmd.printed()[0].splitlines() if "ol_flags:" in line]
+
+    def test_each(self):
+        with Testpmd() as pmd:
+            pmd.tell("set verbose 1")
+            for what, frame, verdict in (
+                    ("all right", udp(size=100), ("GOOD", "GOOD")),
+                    ("bad IPv4 header", udp(chksum=0x1234), ("BAD", "GOOD")),
+                    ("bad UDP is unknown", bad_udp_checksum(udp(size=100)), ("GOOD", "UNKNOWN")),
+                    ("bad TCP is bad", bad_udp_checksum(to_nic(IP(dst="10.9.0.1") / TCP() / bytes(9))),
+                     ("GOOD", "BAD")),
+                    ("tunnel: not looked into, good", tunnel(0, chksum=0x1234), ("GOOD", "GOOD"))):
+                with self.subTest(what):
+                    self.assertEqual(self.verdict(pmd, frame), verdict)
+
+
+@unittest.skipUnless(TESTPMD, "dpdk-testpmd is not installed")
+class Detach(unittest.TestCase):
+    def test_device_leaves_and_comes_back(self):
+        """The whole start-up again, on a card that has been used."""
+        with Testpmd() as pmd:
+            for turn in range(2):
+                self.assertEqual(pmd.queue_of(udp(turn)), 0)
+                for line in ("stop", "port stop 0", "port close 0", "device detach 0000:82:00.0"):
+                    pmd.tell(line)
+                pmd.until(lambda: pmd.printed()[0].count("is detached") == turn + 1, "the device to go")
+                for line in ("port attach 0000:82:00.0", "port start 0", "start"):
+                    pmd.tell(line)
+                pmd.until(lambda: pmd.printed()[0].count("packet forwarding - ports") == turn + 2,
+                          "testpmd to run again")
+            self.assertEqual(pmd.queue_of(udp()), 0)

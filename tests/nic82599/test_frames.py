@@ -6,7 +6,7 @@ import unittest
 from scapy.layers.l2 import Dot1Q, Ether
 
 from bench import MAC, PEER, Bench
-from frames import ROUTER, SID, forwarded, neighbour_question, other_mac, tunnel, udp
+from frames import ROUTER, SID, bad_udp_checksum, forwarded, neighbour_question, other_mac, tunnel, udp
 
 VLAN = f"""\
 ip link add link 0 name 0.100 type vlan id 100
@@ -19,6 +19,9 @@ class Jumbo(unittest.TestCase):
     sizes = (1472, 1473, 2000, 2048, 4000, 8000, 8972)
 
     def through(self, router):
+        """Without MULTI_SEGS the driver's fast path would cut what is in several buffers short."""
+        self.assertEqual([port["multi_segs"] for port in router.ask("show port info all")],
+                         [True, True])
         frames = [udp(flow, size=size) for flow, size in enumerate(self.sizes)]
         router.arrive(0, frames)
         router.wait_sent(1, len(frames))
@@ -126,6 +129,19 @@ class Vlan(unittest.TestCase):
             router.wait_sent(1, 1)
             self.assertEqual(router.finish().sent[1], [forwarded(frame)])
 
+    def test_jumbo_with_tag_both_ways(self):
+        """MTU 9000 has room for the tag beside it; in several buffers, too."""
+        with Bench(ROUTER + VLAN, args=["--max-pkt-len=9018"]) as router:
+            frames = [udp(tag=100, size=size) for size in (8972, 3000)]
+            router.arrive(0, frames)
+            router.wait_sent(1, 2)
+            router.arrive(1, [udp(port=1, to="10.100.0.2", size=8972)])
+            router.wait_sent(0, 1)
+            self.assertEqual([router.truth(port)["tx_malformed"] for port in (0, 1)], [0, 0])
+            run = router.finish()
+            self.assertEqual(run.sent[1], list(map(forwarded, frames)))
+            self.assertEqual((len(run.sent[0][0]), Ether(run.sent[0][0])[Dot1Q].vlan), (9018, 100))
+
     def test_unknown_vlan_is_dropped_and_counted(self):
         with Bench(ROUTER + VLAN) as router:
             router.arrive(0, [udp(tag=200)])
@@ -160,12 +176,11 @@ class Checksums(unittest.TestCase):
             self.assertEqual(run.sids[f"{SID}/128"]["packets"], 1)
 
     def test_bad_udp_checksum_is_not_a_routers_business(self):
-        frame = bytearray(udp(size=100))
-        frame[-1] ^= 1
+        frame = bad_udp_checksum(udp(size=100))
         with Bench(ROUTER) as router:
-            router.arrive(0, [bytes(frame)])
+            router.inject(0, frame)
             router.wait_sent(1, 1)
-            self.assertEqual(router.finish().sent[1], [forwarded(bytes(frame))])
+            self.assertEqual(router.finish().sent[1], [forwarded(frame)])
 
 
 class Statistics(unittest.TestCase):
@@ -185,6 +200,47 @@ class Statistics(unittest.TestCase):
                              (len(frames), octets))
             self.assertEqual(device[1]["tx_good_packets"], len(frames))
             self.assertEqual(device[0]["rx_errors"], 0)
+
+    def test_sizes_and_kinds(self):
+        """Frames in several buffers, with tags, groups: as many bytes as on the wire, and each size in
+        its class, FCS included. A short frame that noref sends is padded by the NIC: the NIC counts
+        what it padded, noref what it gave."""
+        sizes = (18, 60, 200, 450, 900, 1400, 5000)
+        frames = [udp(size=size) for size in sizes] + [udp(tag=100, size=300)]
+        asked = neighbour_question("10.0.0.1")
+        with Bench(ROUTER + VLAN, args=["--max-pkt-len=9018"]) as router:
+            router.arrive(0, [*frames, asked])
+            router.wait_sent(1, len(frames))
+            router.wait_sent(0, 1)
+            device = [router.ask(f"show port xstats {port}")[0]["xstats"] for port in (0, 1)]
+            run = router.finish()
+            for port, heard, said, padding in ((0, [*frames, asked], run.sent[0], 60 - 42),
+                                               (1, [], run.sent[1], 0)):
+                counted = run.ports[port]
+                self.assertEqual((counted["rx_packets"], counted["rx_bytes"], counted["tx_packets"],
+                                  counted["tx_bytes"] + padding),
+                                 (len(heard), sum(map(len, heard)), len(said), sum(map(len, said))))
+                self.assertEqual(device[port]["rx_good_bytes"], sum(map(len, heard)))
+                self.assertEqual(device[port]["tx_good_bytes"], sum(map(len, said)))
+            self.assertEqual(device[0]["rx_broadcast_packets"], 1)
+            classes = {"64": 2, "65_to_127": 1, "128_to_255": 1, "256_to_511": 2,
+                       "512_to_1023": 1, "1024_to_max": 2}
+            self.assertEqual({name: device[0][f"rx_size_{name}_packets"] for name in classes}, classes)
+
+    def test_kept_over_stop_and_start(self):
+        """What a port has counted before stays counted, and is not counted again."""
+        with Bench(ROUTER) as router:
+            for turn in range(1, 4):
+                router.arrive(0, [udp(flow) for flow in range(20)])
+                router.wait_sent(1, 20 * turn)
+                for port in (0, 1):
+                    router.tell(f"port stop {port}")
+                    router.tell(f"port start {port}")
+                    router.link_is(port, True)
+                stats = router.ask("show port stats all")
+                self.assertEqual((stats[0]["rx_packets"], stats[1]["tx_packets"]),
+                                 (20 * turn, 20 * turn))
+            router.finish()
 
     def test_frames_lost_for_want_of_descriptors(self):
         """More at once than two queues have descriptors: lost ones are in the port's numbers."""

@@ -6,10 +6,16 @@ import unittest
 from bench import Bench
 from frames import ROUTER, udp
 
-GENERATED = ["id=10fb,gen=64x60,hold=1", "id=10fb"]
 
+class Link:
+    """For each identity."""
 
-class Link(unittest.TestCase):
+    device = None
+
+    def bench(self, first="gen=64x60,hold=1", **more):
+        """Port 0 receives generated frames, once they may go."""
+        return Bench(ROUTER, specs=[f"id={self.device},{first}", f"id={self.device}"], **more)
+
     def flows(self, router):
         """Packets are leaving port 1."""
         was = router.truth(1)["sent"]
@@ -36,7 +42,7 @@ class Link(unittest.TestCase):
         self.assertLessEqual(set(run.drops), {"port_down", "tx_full"})
 
     def test_receiving_port_loses_its_cable(self):
-        with Bench(ROUTER, specs=GENERATED) as router:
+        with self.bench() as router:
             self.start(router)
             for _ in range(3):
                 router.model(0, "link 0")
@@ -47,7 +53,7 @@ class Link(unittest.TestCase):
             self.finish(router)
 
     def test_transmitting_port_loses_its_cable(self):
-        with Bench(ROUTER, specs=GENERATED) as router:
+        with self.bench() as router:
             self.start(router)
             for _ in range(3):
                 router.model(1, "link 0")
@@ -58,18 +64,8 @@ class Link(unittest.TestCase):
                 self.flows(router)
             self.finish(router)
 
-    def test_module_pulled_and_pushed(self):
-        with Bench(ROUTER, specs=GENERATED) as router:
-            self.start(router)
-            router.model(0, "cage 0")
-            router.link_is(0, False)
-            router.model(0, "cage 1")
-            router.link_is(0, True)
-            self.flows(router)
-            self.finish(router)
-
     def test_no_cable_at_start(self):
-        with Bench(ROUTER, specs=["id=10fb,link=0", "id=10fb"]) as router:
+        with self.bench("link=0") as router:
             router.link_is(0, False)
             router.model(0, "link 1")
             router.link_is(0, True)
@@ -78,7 +74,7 @@ class Link(unittest.TestCase):
             router.finish()
 
     def test_stop_and_start_of_either_port(self):
-        with Bench(ROUTER, specs=GENERATED) as router:
+        with self.bench() as router:
             self.start(router)
             for port in (0, 1, 0, 1):
                 router.tell(f"port stop {port}")
@@ -89,8 +85,7 @@ class Link(unittest.TestCase):
             self.finish(router)
 
     def test_stop_and_start_with_two_workers(self):
-        with Bench(ROUTER, specs=GENERATED, args=["--rxq=4"],
-                   lcores=("--lcores", "0@0,1@1,2@0")) as router:
+        with self.bench(args=["--rxq=4"], lcores=("--lcores", "0@0,1@1,2@0")) as router:
             self.start(router)
             for port in (0, 1):
                 router.tell(f"port stop {port}")
@@ -98,3 +93,21 @@ class Link(unittest.TestCase):
                 router.link_is(port, True)
                 self.flows(router)
             self.finish(router)
+
+
+class LinkOfSfp(Link, unittest.TestCase):
+    device = "10fb"
+
+    def test_module_pulled_and_pushed(self):
+        with self.bench() as router:
+            self.start(router)
+            router.model(0, "cage 0")
+            router.link_is(0, False)
+            router.model(0, "cage 1")
+            router.link_is(0, True)
+            self.flows(router)
+            self.finish(router)
+
+
+class LinkOfBackplane(Link, unittest.TestCase):
+    device = "10f7"

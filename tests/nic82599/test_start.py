@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Start-up: both kinds of port, launch options, and the end."""
 
+import os
+import subprocess
 import unittest
+from unittest import mock
 
 import bench
 from bench import Bench
@@ -31,12 +34,23 @@ class Identity(unittest.TestCase):
             router.finish()
 
 
-class Options(unittest.TestCase):
-    """What is asked for on the command line arrives in the registers."""
+class Options:
+    """What is asked for on the command line arrives in the registers; for each identity."""
+
+    device = None
+
+    def bench(self, config=ROUTER, nics=2, **more):
+        return Bench(config, specs=[f"id={self.device}"] * nics, **more)
+
+    def run_alone(self, *args):
+        """Start, and wait for the end: (status, lines of stdout, lines of stderr but EAL's)."""
+        status, out, err = bench.start_fails(args, specs=[f"id={self.device}"])
+        return status, out.splitlines(), [line for line in err.splitlines()
+                                          if not line.startswith("EAL:")]
 
     def forward(self, args, check, frames=None, **more):
         frames = frames or [udp(flow) for flow in range(100)]
-        with Bench(ROUTER, args=args, **more) as router:
+        with self.bench(args=args, **more) as router:
             check(router)
             router.arrive(0, frames)
             router.wait_sent(1, len(frames))
@@ -71,7 +85,7 @@ class Options(unittest.TestCase):
     def test_fewer_descriptors_than_a_burst(self):
         """What does not fit into the ring is counted, and freed once."""
         frames = [udp(flow) for flow in range(1000)]
-        with Bench(ROUTER, args=["--rxd=32", "--txd=64", "--burst=256"]) as router:
+        with self.bench(args=["--rxd=32", "--txd=64", "--burst=256"]) as router:
             router.arrive(0, frames)
             sent = router.balance()["transmitted"]
             router.wait_sent(1, sent)
@@ -96,7 +110,7 @@ class Options(unittest.TestCase):
         self.forward(["--max-pkt-len=9018"], check, [udp(size=8972)] * 20)
 
     def test_more_queues_than_rss_reaches(self):
-        with Bench(ROUTER, args=["--rxq=20"]) as router:
+        with self.bench(args=["--rxq=20"]) as router:
             self.assertIn("RSS reaches queues 0-15 only: queues 16-19 receive nothing",
                           router.printed()[0])
             frames = [udp(flow) for flow in range(500)]
@@ -106,20 +120,78 @@ class Options(unittest.TestCase):
             router.finish()
 
     def test_more_than_the_card_has(self):
-        with Bench(nics=1, args=["--rxq=200", "--txq=100", "--rxd=64", "--txd=64"],
-                   memory=512) as router:
+        with self.bench("", nics=1, memory=512,
+                        args=["--rxq=200", "--txq=100", "--rxd=64", "--txd=64"]) as router:
             printed = router.printed()[0]
             self.assertRegex(printed, r"200 receive queues asked, the device has 128")
             self.assertRegex(printed, r"100 transmit queues asked, there are 64")
             router.finish()
 
     def test_refused_in_one_line(self):
-        for option in ("--rxd=100000", "--max-pkt-len=20000", "--mbuf-size=1000"):
+        for option in ("--rxd=100000", "--txd=100000", "--max-pkt-len=20000", "--mbuf-size=1000",
+                       "--total-num-mbufs=100", "--burst=0", "--config=(0,0,9)", "--config=(9,0,1)",
+                       "--cmdline-file=/nowhere"):
             with self.subTest(option):
-                status, out, err = bench.start_fails([option])
-                said = [line for line in err.splitlines() if not line.startswith("EAL:")]
-                self.assertIn(status, (1, 2), out + err)
-                self.assertEqual(len(said), 1, f"{status}:\n{out}\n{err}")
+                status, out, err = self.run_alone(option)
+                self.assertIn(status, (1, 2), (out, err))
+                self.assertEqual(len(err), 1, (status, out, err))
+
+    def test_total_num_mbufs(self):
+        def check(router):
+            self.assertEqual([pool["size"] for pool in router.ask("show pool")], [9000])
+        self.forward(["--total-num-mbufs=9000"], check)
+
+    def test_config(self):
+        """Queues where they were asked for; flows still go where the NIC puts them."""
+        def check(router):
+            self.assertEqual({worker["lcore"]: sorted(worker["queues"])
+                              for worker in router.ask("show lcore")},
+                             {1: [[0, 1], [1, 0]], 2: [[0, 0], [1, 1]]})
+        self.forward(["--rxq=2", "--config=(0,0,2),(0,1,1),(1,0,1),(1,1,2)"], check,
+                     lcores=("--lcores", "0@0,1@1,2@0"))
+
+    def test_no_start(self):
+        with self.bench(args=["--no-start"]) as router:
+            router.play(0, [udp(flow) for flow in range(50)])
+            router.until(lambda: router.played(0), "the frames to have come in")
+            self.assertEqual(router.balance()["received"], 0)
+            router.tell("start")
+            router.wait_sent(1, 50)
+            router.tell("stop")
+            router.tell("start")
+            router.arrive(0, [udp()])
+            router.wait_sent(1, 51)
+            router.finish()
+
+    def test_exit_on_idle(self):
+        with self.bench(args=["--exit-on-idle=1500"]) as router:
+            router.play(0, [udp(flow) for flow in range(300)])
+            self.assertEqual(router.process.wait(bench.harness.TIMEOUT), 0)
+            self.assertEqual(len(router.space.sent()[1]), 300)
+            self.assertRegex(router.printed()[0], r"1 +0000:82:00.1 +0 +0 +0 +0 +300 ")
+
+    def test_stats_period(self):
+        """A table a second, and the final one."""
+        status, out, _ = self.run_alone("--stats-period=1", "--exit-on-idle=2500")
+        self.assertEqual(status, 0)
+        self.assertGreaterEqual(sum("rx-packets" in line for line in out), 3)
+
+    def test_console(self):
+        """Commands on standard input, which ends."""
+        with self.bench(args=["-i"], stdin=subprocess.PIPE) as router:
+            router.process.stdin.write(b"show port info 0\nshow no-such-thing\nquit\n")
+            router.process.stdin.close()
+            self.assertEqual(router.process.wait(bench.harness.TIMEOUT), 0)
+            out, err = router.printed()
+            self.assertIn("10000 Mbps", out + err)
+
+
+class OptionsOnSfp(Options, unittest.TestCase):
+    device = "10fb"
+
+
+class OptionsOnBackplane(Options, unittest.TestCase):
+    device = "10f7"
 
 
 class End(unittest.TestCase):
@@ -153,3 +225,33 @@ class End(unittest.TestCase):
             status, out = router.terminate()
             self.assertEqual(status, 0)
             self.assertNotIn("buffers missing", out)
+
+    def test_the_card_is_left_quiet(self):
+        """The last reset of each port comes after everything that could start it, so that nothing
+        is written to memory that is no longer ours. A trace has all accesses to registers."""
+        with Bench(ROUTER, args=["--rxq=2"]) as router:
+            trace = router.space.folder.with_suffix(".trace")
+        self.addCleanup(trace.unlink)
+        with mock.patch.dict(os.environ, {"NIC82599_TRACE": str(trace)}), \
+                Bench(ROUTER, args=["--rxq=2"]) as router:
+            router.arrive(0, [udp(flow) for flow in range(50)])
+            router.wait_sent(1, 50)
+            router.finish()
+        enables = {bench.RXCTRL: 1, bench.DMATXCTL: 1}
+        for queue in range(2):
+            enables[bench.rx_queue(queue, bench.CONTROL)] = bench.ENABLE
+            enables[bench.tx_queue(queue, bench.CONTROL)] = bench.ENABLE
+        reset, started, seen = {}, {}, set()
+        for number, line in enumerate(trace.read_text().splitlines()):
+            nic, kind, address, value, *_ = line.split(" ")
+            address, value = int(address, 16), int(value, 16)
+            if kind != "W":
+                continue
+            if address == bench.CTRL and value & bench.CTRL_RST:
+                reset[nic] = number
+            if value & enables.get(address, 0):
+                started[nic] = number
+                seen.add((nic, address))
+        self.assertEqual(len(seen), 2 * len(enables) - 2)  # both ports; one transmit queue each
+        for nic in ("0", "1"):
+            self.assertGreater(reset[nic], started[nic])

@@ -5,6 +5,7 @@
  *	NIC link {0|1}      unplug or plug the cable
  *	NIC cage {0|1}      pull or push the module
  *	NIC rx FILE         play a capture once, now
+ *	NIC inject HEX      one frame comes in, now, whatever else is played or held
  *	NIC hold | go       pause, go on playing
  *	NIC stat            what really happened: key=value ...
  *	NIC queues          frames put into each receive queue: number=count ...
@@ -13,6 +14,7 @@
  *
  * NIC is a number from 0 on. Answers begin with "ok" or "error".
  */
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -20,6 +22,9 @@
 #include <unistd.h>
 
 #include "plugin.h"
+
+/** A frame in hexadecimal digits, and the words before it. */
+#define LINE_MAX_SIZE (2 * FRAME_MAX + 64)
 
 static int control = -1;
 
@@ -65,6 +70,34 @@ answer_rx(struct nic *nic, const char *path, char *answer, size_t size)
 	snprintf(answer, size, "ok %ld", count);
 }
 
+/** The frame of so many hexadecimal digits; 0 if they are none. */
+static uint32_t
+parse_frame(const char *word, uint8_t *frame, uint32_t size)
+{
+	uint32_t length = 0;
+
+	for (; word[0] != '\0' && length < size; word += 2) {
+		if (!isxdigit((unsigned char)word[0]) || !isxdigit((unsigned char)word[1]))
+			return 0;
+		sscanf(word, "%2hhx", &frame[length++]);
+	}
+	return word[0] == '\0' ? length : 0;
+}
+
+static void
+answer_inject(struct nic *nic, const char *word, char *answer, size_t size)
+{
+	static uint8_t frame[FRAME_MAX];
+	uint32_t length = parse_frame(word, frame, sizeof(frame));
+
+	if (length == 0)
+		snprintf(answer, size, "error not a frame in hexadecimal digits");
+	else if (!nic_receive(nic, frame, length))
+		snprintf(answer, size, "error no descriptor for it, or receive is off");
+	else
+		snprintf(answer, size, "ok");
+}
+
 static void
 answer_reg(const struct nic *nic, const char *word, char *answer, size_t size)
 {
@@ -95,6 +128,8 @@ answer_nic(struct nic *nic, const char *command, const char *word, char *answer,
 		wire_flush(nic);
 	else if (strcmp(command, "rx") == 0)
 		answer_rx(nic, word, answer, size);
+	else if (strcmp(command, "inject") == 0)
+		answer_inject(nic, word, answer, size);
 	else if (strcmp(command, "reg") == 0)
 		answer_reg(nic, word, answer, size);
 	else if (strcmp(command, "stat") == 0)
@@ -108,15 +143,16 @@ answer_nic(struct nic *nic, const char *command, const char *word, char *answer,
 void
 control_answer(const char *line, char *answer, size_t size)
 {
-	char command[16] = "", word[256] = "";
+	char command[16] = "";
 	unsigned index;
+	int word = 0;
 
-	if (sscanf(line, "%u %15s %255s", &index, command, word) < 2 || index >= nic_count) {
+	if (sscanf(line, "%u %15s %n", &index, command, &word) < 2 || index >= nic_count) {
 		snprintf(answer, size, "error NIC COMMAND [WORD], NIC below %u", nic_count);
 		return;
 	}
 	nic_lock(nics[index]);
-	answer_nic(nics[index], command, word, answer, size);
+	answer_nic(nics[index], command, line + word, answer, size);
 	nic_unlock(nics[index]);
 }
 
@@ -143,7 +179,8 @@ control_poll(void)
 {
 	struct sockaddr_un from;
 	socklen_t from_size = sizeof(from);
-	char line[512], answer[2048];
+	static char line[LINE_MAX_SIZE];
+	char answer[2048];
 	ssize_t length;
 
 	if (control < 0)

@@ -158,17 +158,14 @@ setup_nic(char *text)
 int
 setup_nics(const char *text)
 {
-	/* Kept: the options of a NIC may be pointed to. */
 	char *copy = strdup(text), *one, *rest;
+	int result = 0;
 
 	if (copy == NULL)
 		return -1;
-	for (one = strtok_r(copy, ";", &rest); one != NULL; one = strtok_r(NULL, ";", &rest)) {
-		if (nic_count == NICS_MAX)
-			return wrong("NICs", "too many");
-		if (setup_nic(one) < 0)
-			return -1;
-	}
+	for (one = strtok_r(copy, ";", &rest); one != NULL && result == 0;
+	     one = strtok_r(NULL, ";", &rest))
+		result = nic_count == NICS_MAX ? wrong("NICs", "too many") : setup_nic(one);
 	free(copy);
-	return 0;
+	return result;
 }

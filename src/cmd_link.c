@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "flow_set.h"
 #include "neighbour.h"
 #include "net.h"
 #include "net_nexthop.h"
@@ -349,8 +350,12 @@ link_set(struct call *call)
 		return rc;
 	if (s.set == 0)
 		return err_set(call->err, EINVAL, "%.40s: what is to be set?", name);
-	if (c != NULL)
-		return apply(c, &s, call->err);
+	if (c != NULL) {
+		rc = apply(c, &s, call->err);
+		/* Another MTU may have restarted the port. */
+		flow_remarks(call->out);
+		return rc;
+	}
 	/* A VRF has no state of its own: it is up as soon as it is there. */
 	if (s.set != SET_UP || !s.up)
 		return err_set(call->err, EOPNOTSUPP, "%.40s: a VRF can only be set up", name);
@@ -402,11 +407,15 @@ for_ports(struct call *call, int (*fn)(struct port *port, bool on, struct err *e
 static int
 port_command(struct call *call)
 {
+	int rc;
+
 	if (call->argc == 0)
 		return err_set(call->err, EINVAL, "which port? a number, a name or all");
 	if (call->argc > 1)
 		return err_set(call->err, EINVAL, "unexpected '%.40s'", call->argv[1]);
-	return for_ports(call, port_start_stop, call_head_is(call, 1, "start"));
+	rc = for_ports(call, port_start_stop, call_head_is(call, 1, "start"));
+	flow_remarks(call->out);
+	return rc;
 }
 
 static int

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "cmd_sid.h"
+#include "flow_show.h"
 #include "neighbour.h"
 #include "net.h"
 #include "net_route.h"
@@ -26,6 +27,7 @@ enum phase {
 	PHASE_SR,
 	PHASE_ROUTES,
 	PHASE_SIDS,
+	PHASE_FLOWS,
 	PHASE_END,
 };
 
@@ -38,6 +40,7 @@ struct config_show {
 	uint8_t family;
 	struct ip_prefix last;
 	struct out *line;	   /* the line in the making, as text */
+	struct flow_config flows;
 	uint8_t made[VRF_MAX / 8]; /* tables that a line shown so far would make, a bit each */
 };
 
@@ -379,6 +382,17 @@ show_sids(struct call *call, struct config_show *s)
 	return false;
 }
 
+static bool
+show_flows(struct call *call, struct config_show *s)
+{
+	while (flow_config_line(&s->flows, s->line)) {
+		end_line(call, s);
+		if (out_full(call->out))
+			return true;
+	}
+	return false;
+}
+
 /* --- phases ------------------------------------------------------------------------------------
  */
 
@@ -451,6 +465,8 @@ show_phase(struct call *call, struct config_show *s)
 		return show_routes(call, s);
 	case PHASE_SIDS:
 		return show_sids(call, s);
+	case PHASE_FLOWS:
+		return show_flows(call, s);
 	case PHASE_END:
 		break;
 	}

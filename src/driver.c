@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "flow_driver.h"
+
 /* As of DPDK 22.11. */
 static const struct driver drivers[] = {
 	/* Reads and writes whole captures, 64 KiB a frame; a queue is a file or an interface. */
@@ -39,8 +41,9 @@ static const struct driver drivers[] = {
 	{.name = "net_virtio", .multi_segs = true, .spreads = true, .paired = true},
 	{.name = "net_virtio_user", .multi_segs = true, .spreads = true, .paired = true},
 	/* 82599 and X540: 4 bits in each of the 128 entries. X550 has 512 entries and 6 bits. */
-	{.name = "net_ixgbe", .reta_queues = 16, .reta_size = 128, .drops_in_queue_errors = true},
-	{.name = "net_ixgbe", .drops_in_queue_errors = true},
+	{.name = "net_ixgbe", .reta_queues = 16, .reta_size = 128, .drops_in_queue_errors = true,
+	 .flow = &flow_driver_82599},
+	{.name = "net_ixgbe", .drops_in_queue_errors = true, .flow = &flow_driver_82599},
 };
 
 static const struct driver as_announced;

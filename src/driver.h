@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct flow_driver;
+
 struct driver {
 	const char *name;      /**< as dev_info.driver_name; NULL for one not listed */
 
@@ -51,6 +53,9 @@ struct driver {
 	/** Largest frame without FCS, where more than the announced one is carried; 0: as
 	 * announced. FRAME_ONE_BUFFER: whatever fits in a buffer. */
 	uint32_t max_frame;
+
+	/** What it makes of flow rules, where that differs from rte_flow; NULL: nothing known. */
+	const struct flow_driver *flow;
 
 	/** Buffers a receive or transmit queue holds whatever its descriptors are said to be. */
 	uint16_t rx_buffers;

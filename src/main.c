@@ -18,6 +18,8 @@
 #include "console.h"
 #include "control.h"
 #include "ctl.h"
+#include "flow_commands.h"
+#include "flow_set.h"
 #include "net.h"
 #include "options.h"
 #include "ping.h"
@@ -132,6 +134,7 @@ make_console(void)
 	pool_commands_register(console);
 	net_commands_register(console);
 	xdp_commands_register(console);
+	flow_commands_register(console);
 	trace_commands_register(console);
 	ping_commands_register(console);
 	return console;
@@ -200,6 +203,8 @@ stop:
 	workers_join();
 	trace_fini();
 	verdicts_fini();
+	flows_fini();
+	classifier_fini();
 	net_fini();
 	if (rc == 0) {
 		port_stats_print();

@@ -7,6 +7,7 @@
 
 #include <rte_errno.h>
 
+#include "flow_set.h"
 #include "port_internal.h"
 
 struct port ports[RTE_MAX_ETHPORTS];
@@ -186,6 +187,7 @@ port_start(struct port *port, struct err *err)
 	port->tx_cleanup = rte_eth_tx_done_cleanup(port->id, 0, 1) >= 0;
 	port->tx_empty_burst = port->about->empty_burst_cleans;
 	port_poll_link(port);
+	flow_port_started(port);
 	__atomic_store_n(&port->tx_up, port->admin_up, __ATOMIC_RELEASE);
 	return 0;
 }
@@ -201,8 +203,10 @@ port_stop(struct port *port, struct err *err)
 	__atomic_store_n(&port->tx_up, false, __ATOMIC_RELEASE);
 	if (!port->about->stops_for_good) {
 		port_device_stats(port, &counted_so_far);
+		flow_port_stopping(port);
 		ret = rte_eth_dev_stop(port->id);
 		if (ret < 0) {
+			flow_port_started(port);
 			err_set(err, -ret, "the device does not stop: %s", port_strerror(ret));
 			return port_err(port, ret, err);
 		}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which rules may be in hardware, and what becomes of them when ports stop and start.
+ *
+ * Hardware acts before software. For a rule that is in both this must make no
+ * difference: no packet may meet it in hardware that would have met another
+ * rule first. See flow_set.h.
+ */
+#include "flow_placing.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "driver.h"
+#include "flow_device.h"
+
+/* Does a come before b, as first match by priority goes? */
+static bool
+precedes(const struct flow *a, const struct flow *b)
+{
+	const struct flow_rule *r = &a->line.rule, *s = &b->line.rule;
+
+	return r->priority != s->priority ? r->priority < s->priority : a->id < b->id;
+}
+
+/* Would the device ask a before b? */
+static bool
+device_asks_first(const struct flow_place *a, const struct flow_place *b)
+{
+	if (a->port->about->flow != NULL)
+		return a->shape.order < b->shape.order;
+	/* rte_flow leaves the order of equal priorities open. */
+	return a->shape.line.rule.priority < b->shape.line.rule.priority;
+}
+
+/* Does it make no difference to a packet which of the two it meets first? */
+static bool
+are_alike(const struct flow *a, const struct flow *b)
+{
+	const struct flow_rule *r = &a->line.rule, *s = &b->line.rule;
+
+	return r->fate == s->fate && r->fate != FLOW_PASSTHRU && r->target == s->target &&
+	       !r->mark && !s->mark && !a->line.count && !b->line.count;
+}
+
+static bool
+can_meet(const struct flow *a, const struct flow *b)
+{
+	return a->line.rule.group == b->line.rule.group && !are_alike(a, b) &&
+	       flow_overlap(&a->line.rule, &b->line.rule);
+}
+
+/* The first rule before this one that a packet of it could meet, and that would not be
+ * asked before it on the port; NULL: none. */
+static const struct flow *
+overtaken(const struct flow *flow, const struct flow_place *place)
+{
+	const struct flow_set *set = flow->set;
+
+	for (unsigned i = 0; i < set->count; i++) {
+		const struct flow *other = set->flows[i];
+		const struct flow_place *there;
+
+		if (other == flow || !precedes(other, flow) || !can_meet(other, flow))
+			continue;
+		there = flow_device_place(other, place->port);
+		if (there == NULL || !device_asks_first(there, place))
+			return other;
+	}
+	return NULL;
+}
+
+/* Rules behind this one that are in the port's hardware and would now overtake it: they leave,
+ * if software has them. place: of this rule, NULL if it is not in that hardware. */
+static void
+push_back(const struct flow *flow, const struct port *port, const struct flow_place *place,
+	  struct out *notes)
+{
+	struct flow_set *set = flow->set;
+
+	for (unsigned i = 0; i < set->count; i++) {
+		struct flow *other = set->flows[i];
+		struct flow_place *there = flow_device_place(other, port);
+
+		if (there == NULL || other == flow || !precedes(flow, other) ||
+		    (place != NULL && device_asks_first(place, there)) || !can_meet(flow, other))
+			continue;
+		if (other->software != NULL)
+			flow_device_remove(other, there);
+		if (notes != NULL)
+			out_text(notes, other->software != NULL ?
+				 "rule #%u comes after this one and has left the hardware of port %u\n" :
+				 "rule #%u is in hardware only and acts before this one on port %u\n",
+				 other->id, port->id);
+	}
+}
+
+/* Is a rule that software has as well worth an offer? Groups are left to software: a device asks
+ * one only if the jump to it is there, too. */
+static bool
+is_for_both(const struct flow *flow)
+{
+	return flow->line.rule.group == 0 && flow->line.rule.fate != FLOW_JUMP;
+}
+
+/* Offer the rule to one device, if it is to be there. 0, or why it is not. */
+static int
+offer_to(struct flow *flow, struct port *port, struct err *err)
+{
+	struct flow_place *place;
+	const struct flow *other;
+	int rc;
+
+	if (flow->line.placement == FLOW_SKIP_HW)
+		return err_set(err, ENOTSUP, "it is to be in software (skip_hw)");
+	if (flow->line.placement == FLOW_ANYWHERE && !is_for_both(flow))
+		return err_set(err, ENOTSUP, "groups are left to software");
+	rc = flow_device_add(flow, port, &place, err);
+	if (rc < 0 || flow->line.placement == FLOW_SKIP_SW)
+		return rc;
+	other = overtaken(flow, place);
+	if (other == NULL)
+		return 0;
+	flow_device_remove(flow, place);
+	return err_set(err, ENOTSUP, "hardware would act on it before rule #%u, which comes first",
+		       other->id);
+}
+
+/* The rule is where it is to be: see to the others, and say what is to be known. */
+static void
+settle(const struct flow *flow, const struct port *port, struct out *notes)
+{
+	const struct flow_place *place = flow_device_place(flow, port);
+	const struct flow *other;
+
+	if (notes != NULL && place != NULL && place->shape.remark != NULL)
+		out_text(notes, "port %u: %s\n", port->id, place->shape.remark);
+	other = place != NULL && notes != NULL ? overtaken(flow, place) : NULL;
+	if (other != NULL)
+		out_text(notes, "port %u: hardware acts on this rule before it comes to rule #%u\n",
+			 port->id, other->id);
+	if (flow_device_used(port))
+		push_back(flow, port, place, notes);
+}
+
+int
+flow_place(struct flow *flow, struct out *notes, struct err *err)
+{
+	const struct flow_set *set = flow->set;
+	struct err reason;
+	int rc;
+
+	for (unsigned p = 0; p < set->port_count; p++) {
+		rc = offer_to(flow, set->ports[p], &reason);
+		if (rc < 0 && flow->line.placement == FLOW_SKIP_SW) {
+			*err = reason;
+			return err_prefix(err, rc, "skip_sw");
+		}
+	}
+	for (unsigned p = 0; p < set->port_count; p++)
+		settle(flow, set->ports[p], notes);
+	return 0;
+}
+
+int
+flow_place_all(struct flow_set *set, struct port *port, struct err *err)
+{
+	for (unsigned i = 0; i < set->count; i++) {
+		struct flow *flow = set->flows[i];
+		struct err reason;
+		int rc = offer_to(flow, port, &reason);
+
+		if (rc < 0 && flow->line.placement == FLOW_SKIP_SW) {
+			*err = reason;
+			return err_prefix(err, rc, "skip_sw rule #%u", flow->id);
+		}
+		settle(flow, port, NULL);
+	}
+	return 0;
+}
+
+/* --- ports that stop and start ------------------------------------------------------------- */
+
+void
+flow_port_stopping(struct port *port)
+{
+	struct flow_set *set = flow_set_of(port);
+
+	for (unsigned i = 0; i < set->count; i++) {
+		struct flow *flow = set->flows[i];
+		struct flow_place *place = flow_device_place(flow, port);
+
+		flow->displaced = place != NULL;
+		if (place != NULL)
+			flow_device_remove(flow, place);
+	}
+}
+
+/* Rules that were there when the port stopped come first: the others may want what they need. */
+void
+flow_port_started(struct port *port)
+{
+	struct flow_set *set = flow_set_of(port);
+	unsigned lost = 0;
+	struct err err, reason;
+	const struct flow *first = NULL;
+	int rc;
+
+	for (unsigned pass = 0; pass < 2; pass++) {
+		for (unsigned i = 0; i < set->count; i++) {
+			struct flow *flow = set->flows[i];
+			bool wanted = flow->displaced || flow->line.placement == FLOW_SKIP_SW;
+
+			if (wanted != (pass == 0) || flow_device_place(flow, port) != NULL)
+				continue;
+			rc = offer_to(flow, port, &reason);
+			settle(flow, port, NULL);
+			if (!wanted || rc == 0)
+				continue;
+			if (lost++ == 0) {
+				first = flow;
+				err = reason;
+			}
+		}
+	}
+	for (unsigned i = 0; i < set->count; i++)
+		set->flows[i]->displaced = false;
+	if (lost == 0)
+		return;
+	flow_remark("port %u: rule #%u did not go back to hardware%s: %s", port->id, first->id,
+		    first->software != NULL ? ", software has it" : ", so it is nowhere", err.text);
+	if (lost > 1)
+		flow_remark("port %u: nor did %u others; flow list %u shows where each rule is",
+			    port->id, lost - 1, port->id);
+}

@@ -9,7 +9,7 @@
 #include "flow_placing.h"
 
 #include <errno.h>
-#include <stdio.h>
+#include <stdlib.h>
 
 #include "driver.h"
 #include "flow_device.h"
@@ -162,21 +162,52 @@ flow_place(struct flow *flow, struct out *notes, struct err *err)
 	return 0;
 }
 
+/* --- all rules of a set ---------------------------------------------------------------------- */
+
+static int
+compare(const void *a, const void *b)
+{
+	const struct flow *f = *(struct flow *const *)a, *g = *(struct flow *const *)b;
+
+	return precedes(f, g) ? -1 : precedes(g, f);
+}
+
+/* The rules as packets meet them, to be freed: one goes to hardware after those before it. */
+static struct flow **
+in_order(const struct flow_set *set)
+{
+	struct flow **flows = calloc(set->count + 1, sizeof(*flows));
+
+	if (flows == NULL)
+		return NULL;
+	for (unsigned i = 0; i < set->count; i++)
+		flows[i] = set->flows[i];
+	qsort(flows, set->count, sizeof(*flows), compare);
+	return flows;
+}
+
 int
 flow_place_all(struct flow_set *set, struct port *port, struct err *err)
 {
-	for (unsigned i = 0; i < set->count; i++) {
-		struct flow *flow = set->flows[i];
-		struct err reason;
-		int rc = offer_to(flow, port, &reason);
+	struct flow **flows = in_order(set);
+	int rc = 0;
 
-		if (rc < 0 && flow->line.placement == FLOW_SKIP_SW) {
+	if (flows == NULL)
+		return err_set(err, ENOMEM, "no memory");
+	for (unsigned i = 0; i < set->count; i++) {
+		struct err reason;
+
+		rc = offer_to(flows[i], port, &reason);
+		if (rc < 0 && flows[i]->line.placement == FLOW_SKIP_SW) {
 			*err = reason;
-			return err_prefix(err, rc, "skip_sw rule #%u", flow->id);
+			err_prefix(err, rc, "skip_sw rule #%u", flows[i]->id);
+			break;
 		}
-		settle(flow, port, NULL);
+		rc = 0;
+		settle(flows[i], port, NULL);
 	}
-	return 0;
+	free(flows);
+	return rc;
 }
 
 /* --- ports that stop and start ------------------------------------------------------------- */
@@ -196,40 +227,53 @@ flow_port_stopping(struct port *port)
 	}
 }
 
+/* Rules that did not go back. */
+struct lost {
+	unsigned count;
+	const struct flow *first;
+	struct err reason; /* of the first */
+};
+
+static void
+put_back(struct flow *flow, struct port *port, struct lost *lost)
+{
+	bool wanted = flow->displaced || flow->line.placement == FLOW_SKIP_SW;
+	struct err reason;
+	int rc = offer_to(flow, port, &reason);
+
+	settle(flow, port, NULL);
+	if (rc == 0 || !wanted || lost->count++ > 0)
+		return;
+	lost->first = flow;
+	lost->reason = reason;
+}
+
 /* Rules that were there when the port stopped come first: the others may want what they need. */
 void
 flow_port_started(struct port *port)
 {
 	struct flow_set *set = flow_set_of(port);
-	unsigned lost = 0;
-	struct err err, reason;
-	const struct flow *first = NULL;
-	int rc;
+	struct flow **flows = set->count != 0 ? in_order(set) : NULL;
+	struct lost lost = {.count = 0};
 
-	for (unsigned pass = 0; pass < 2; pass++) {
+	if (set->count != 0 && flows == NULL)
+		flow_remark("port %u: no memory to put flow rules back to hardware", port->id);
+	for (unsigned pass = 0; flows != NULL && pass < 2; pass++) {
 		for (unsigned i = 0; i < set->count; i++) {
-			struct flow *flow = set->flows[i];
-			bool wanted = flow->displaced || flow->line.placement == FLOW_SKIP_SW;
-
-			if (wanted != (pass == 0) || flow_device_place(flow, port) != NULL)
-				continue;
-			rc = offer_to(flow, port, &reason);
-			settle(flow, port, NULL);
-			if (!wanted || rc == 0)
-				continue;
-			if (lost++ == 0) {
-				first = flow;
-				err = reason;
-			}
+			if ((flows[i]->displaced || flows[i]->line.placement == FLOW_SKIP_SW) ==
+			    (pass == 0))
+				put_back(flows[i], port, &lost);
 		}
 	}
 	for (unsigned i = 0; i < set->count; i++)
 		set->flows[i]->displaced = false;
-	if (lost == 0)
+	free(flows);
+	if (lost.count == 0)
 		return;
-	flow_remark("port %u: rule #%u did not go back to hardware%s: %s", port->id, first->id,
-		    first->software != NULL ? ", software has it" : ", so it is nowhere", err.text);
-	if (lost > 1)
+	flow_remark("port %u: rule #%u did not go back to hardware%s: %s", port->id, lost.first->id,
+		    lost.first->software != NULL ? ", software has it" : ", so it is nowhere",
+		    lost.reason.text);
+	if (lost.count > 1)
 		flow_remark("port %u: nor did %u others; flow list %u shows where each rule is",
-			    port->id, lost - 1, port->id);
+			    port->id, lost.count - 1, port->id);
 }

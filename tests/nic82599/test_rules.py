@@ -336,6 +336,15 @@ class Restart(Rules):
         self.create("skip_sw pattern ipv4 src is 10.8.0.3 / end actions drop / end")
         self.assertEqual(self.fate(udp(2)), "dropped")
 
+    def test_return_in_the_order_packets_meet_them(self):
+        """The younger rule comes first, and must be there before the other may."""
+        self.create("priority 5 pattern ipv4 src is 10.8.0.1 / udp / end actions queue index 1 / end")
+        self.create("priority 1 pattern ipv4 dst is 10.9.0.1 / udp / end actions queue index 2 / end")
+        self.assertEqual([rule["in_hw"] for rule in self.rules().values()], [True, True])
+        self.restart()
+        self.assertEqual([rule["in_hw"] for rule in self.rules().values()], [True, True])
+        self.assertEqual(self.fate(udp(0)), 2)
+
     def test_start_and_stop_of_forwarding(self):
         self.create(self.DROP)
         self.bench.tell("stop")

@@ -22,8 +22,7 @@ other_holder(const struct iface_control *c, const struct vrf *v, const struct ip
 {
 	struct iface_control *other;
 
-	IFACE_FOREACH(other)
-	{
+	IFACE_FOREACH(other) {
 		if (other == c || other->vrf != v->idx)
 			continue;
 		for (unsigned i = 0; i < other->address_count; i++) {

@@ -123,8 +123,7 @@ neigh_flush(struct call *call)
 		return rc;
 	if (r.c == NULL && r.addr.family == 0 && !r.all)
 		return err_set(call->err, EINVAL, "flush what? an address, dev DEV, or all");
-	IFACE_FOREACH(c)
-	{
+	IFACE_FOREACH(c) {
 		if (r.c != NULL && c != r.c)
 			continue;
 		if (r.addr.family == 0)
@@ -176,8 +175,7 @@ is_shown(const struct neigh *n, const struct neigh_show *s)
 {
 	return (s->only == 0 || n->iface == s->only) &&
 	       (s->family == 0 || n->addr.family == s->family) &&
-	       (s->addr.family == 0 || ip_addr_equal(&s->addr, &n->addr)) &&
-	       !neigh_is_unasked(n);
+	       (s->addr.family == 0 || ip_addr_equal(&s->addr, &n->addr)) && !neigh_is_unasked(n);
 }
 
 static bool

@@ -428,8 +428,7 @@ sid_clear(struct call *call)
 	struct vrf *v;
 
 	(void)call;
-	VRF_FOREACH(v)
-	{
+	VRF_FOREACH(v) {
 		for (struct sid *sid = sid_next(v, NULL); sid != NULL;
 		     sid = sid_next(v, &sid->config.prefix))
 			sid_counters_clear(sid->nexthop);
@@ -493,7 +492,8 @@ static const struct command commands[] = {
 	{"ip sr ecn set {inner|rfc6040}",
 	 "congestion marks at the end of a tunnel: the inner packet's own, or RFC 6040's combination",
 	 ecn_set, NULL},
-	{"ip sr ecn show", "what becomes of congestion marks at the end of a tunnel", ecn_show, NULL},
+	{"ip sr ecn show", "what becomes of congestion marks at the end of a tunnel", ecn_show,
+	 NULL},
 	{"ip sr tunsrc show", "source address of encapsulated packets", tunsrc_show, NULL},
 };
 

@@ -107,8 +107,8 @@ control_init(const struct options *opts, struct console *console, struct err *er
 	loop_on_wake(control_loop, on_wake, NULL);
 	rcu->before_free = take_all;
 	if (options->exit_on_idle_ms != 0 &&
-	    loop_every(control_loop, RTE_MIN(options->exit_on_idle_ms, 50u), on_idle_check,
-		       NULL) == NULL)
+	    loop_every(control_loop, RTE_MIN(options->exit_on_idle_ms, 50u), on_idle_check, NULL) ==
+		    NULL)
 		return err_set(err, ENOMEM, "no memory for a timer");
 	if (options->stats_period != 0 &&
 	    loop_every(control_loop, options->stats_period * 1000, on_stats, NULL) == NULL)

@@ -187,13 +187,12 @@ neighbours_route_changed(struct vrf *v, const struct ip_prefix *prefix)
 	if (neighbours == NULL || neigh_count(neighbours) == 0 ||
 	    (v->onlink == 0 && vrf_connected_find(v, &prefix->addr, prefix->len, 0) == NULL))
 		return;
-	IFACE_FOREACH(c)
-	{
+	IFACE_FOREACH(c) {
 		struct neighbour *nb;
 
 		if (c->vrf != v->idx)
 			continue;
-		LIST_FOREACH (nb, &c->neighbours, of_iface) {
+		LIST_FOREACH(nb, &c->neighbours, of_iface) {
 			if (ip_prefix_contains(prefix, &nb->n->addr))
 				host_route_update(c, nb);
 		}
@@ -205,7 +204,7 @@ neighbours_in_use(const struct iface_control *c)
 {
 	struct neighbour *nb;
 
-	LIST_FOREACH (nb, &c->neighbours, of_iface) {
+	LIST_FOREACH(nb, &c->neighbours, of_iface) {
 		if (nb->n->users > 0)
 			return true;
 	}

@@ -84,8 +84,7 @@ arp_source(const struct iface *iface, const struct ip_addr *target)
 
 	if (iface_source_for(iface, target, &source))
 		return source;
-	IFACE_FOREACH(c)
-	{
+	IFACE_FOREACH(c) {
 		if (c->vrf == iface->vrf && iface_source_for(iface_at(c->id), target, &source))
 			return source;
 	}

@@ -134,8 +134,7 @@ complete_port(void *ctx, void (*add)(void *arg, const char *word), void *arg)
 	struct iface_control *c;
 
 	(void)ctx;
-	IFACE_FOREACH(c)
-	{
+	IFACE_FOREACH(c) {
 		if (c->vlan == 0)
 			add(arg, c->name);
 	}
@@ -148,7 +147,7 @@ complete_dev(void *ctx, void (*add)(void *arg, const char *word), void *arg)
 
 	(void)ctx;
 	IFACE_FOREACH(c)
-	add(arg, c->name);
+		add(arg, c->name);
 }
 
 static void
@@ -157,8 +156,7 @@ complete_vrf(void *ctx, void (*add)(void *arg, const char *word), void *arg)
 	struct vrf *v;
 
 	(void)ctx;
-	VRF_FOREACH(v)
-	{
+	VRF_FOREACH(v) {
 		if (v->name[0] != '\0')
 			add(arg, v->name);
 	}

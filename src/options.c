@@ -144,16 +144,18 @@ map_option(struct options *options, struct err *err)
 
 	for (;;) {
 		if (map_entry(&text, &entry) < 0)
-			return err_set(err, EINVAL,
-				       "--config: '%s' is not \"(port,queue,lcore),...\" with ports "
-				       "below %u, queues below %u and lcores below %u",
-				       optarg, RTE_MAX_ETHPORTS, RTE_MAX_QUEUES_PER_PORT,
-				       RTE_MAX_LCORE);
+			return err_set(
+				err, EINVAL,
+				"--config: '%s' is not \"(port,queue,lcore),...\" with ports "
+				"below %u, queues below %u and lcores below %u",
+				optarg, RTE_MAX_ETHPORTS, RTE_MAX_QUEUES_PER_PORT, RTE_MAX_LCORE);
 		for (i = 0; i < options->map_count; i++)
 			if (options->map[i].port == entry.port &&
 			    options->map[i].queue == entry.queue)
-				return err_set(err, EINVAL, "--config: queue %u of port %u is given "
-					       "twice", entry.queue, entry.port);
+				return err_set(err, EINVAL,
+					       "--config: queue %u of port %u is given "
+					       "twice",
+					       entry.queue, entry.port);
 		map = realloc(options->map, (options->map_count + 1) * sizeof(*map));
 		if (map == NULL)
 			return err_set(err, ENOMEM, "--config: out of memory");

@@ -9,8 +9,8 @@
 
 #include "base.h"
 
-#define BURST_MAX               512
-#define BURST_DEFAULT           64
+#define BURST_MAX		512
+#define BURST_DEFAULT		64
 #define EXIT_ON_IDLE_DEFAULT_MS 500
 
 /** Smallest --mbuf-size: headroom, and the largest frame of a 1500-byte MTU, which is
@@ -29,19 +29,19 @@ struct queue_map {
 struct options {
 	bool interactive;
 	const char *cmdline_file; /**< NULL: none */
-	const char *ctl;          /**< NULL: the default path; "none": no socket */
+	const char *ctl;	  /**< NULL: the default path; "none": no socket */
 	unsigned exit_on_idle_ms; /**< 0: stay */
-	unsigned stats_period;    /**< seconds; 0: never */
+	unsigned stats_period;	  /**< seconds; 0: never */
 	bool no_start;
 
-	uint16_t rxq, txq;        /**< 0: chosen by us */
-	uint16_t rxd, txd;        /**< 0: chosen by us */
-	uint16_t burst;           /**< 1 to BURST_MAX */
-	uint16_t mbuf_size;       /**< data room of a buffer, headroom included; 0: default */
-	uint32_t total_mbufs;     /**< of each pool; 0: computed */
-	bool per_port_pool;       /**< a pool for each port instead of each NUMA socket */
-	uint32_t max_pkt_len;     /**< largest frame with FCS, as testpmd's; 0: 1518 */
-	struct queue_map *map;    /**< owned; each (port, queue) once */
+	uint16_t rxq, txq;     /**< 0: chosen by us */
+	uint16_t rxd, txd;     /**< 0: chosen by us */
+	uint16_t burst;	       /**< 1 to BURST_MAX */
+	uint16_t mbuf_size;    /**< data room of a buffer, headroom included; 0: default */
+	uint32_t total_mbufs;  /**< of each pool; 0: computed */
+	bool per_port_pool;    /**< a pool for each port instead of each NUMA socket */
+	uint32_t max_pkt_len;  /**< largest frame with FCS, as testpmd's; 0: 1518 */
+	struct queue_map *map; /**< owned; each (port, queue) once */
 	unsigned map_count;
 };
 

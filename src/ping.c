@@ -22,8 +22,8 @@ struct ping {
 	struct ip_addr to, source;
 	uint16_t vrf, ident;
 	unsigned count, sent, received;
-	uint64_t sent_at;  /* ns, of the last request */
-	bool answered;     /* the last request */
+	uint64_t sent_at; /* ns, of the last request */
+	bool answered;	  /* the last request */
 	struct icmp_answer answer;
 	uint64_t answered_at;
 };

@@ -169,7 +169,7 @@ sids_refresh(void)
 {
 	struct sid *sid;
 
-	TAILQ_FOREACH (sid, &sids, link) {
+	TAILQ_FOREACH(sid, &sids, link) {
 		uint32_t old = sid->adjacency;
 
 		if (sid->config.nh.family == 0 || (old != 0 && adjacency_good(sid)))
@@ -220,7 +220,7 @@ sids_forget_iface(const struct iface_control *c)
 	struct sid *sid;
 
 	forget_dev(c->name, c->id);
-	TAILQ_FOREACH (sid, &sids, link) {
+	TAILQ_FOREACH(sid, &sids, link) {
 		uint32_t old = sid->adjacency;
 
 		if (sid->config.oif == c->id)

@@ -226,6 +226,5 @@ run_help(struct call *call)
 }
 
 const struct command help_command = {
-	"help [WORD...]", "what can be typed: all of it, or what has to do with WORD",
-	run_help,
+	"help [WORD...]", "what can be typed: all of it, or what has to do with WORD", run_help,
 	"`help ip route` shows the commands that begin so; `help vrf` those that speak of it."};

@@ -8,7 +8,7 @@
 #define MAX_ELEMENTS  384
 #define MAX_SEQUENCES 192
 /* Defined words in one syntax, those in definitions included. */
-#define MAX_DEFINED   16
+#define MAX_DEFINED 16
 
 /* Ways tried at most: a syntax and a line that need more are not worth a pause. */
 #define MAX_STEPS 4000

@@ -42,6 +42,6 @@ ip6_flow_hash(const uint8_t *h, uint16_t contiguous)
 	label = (uint64_t)(h[1] & 0x0f) << 16 | ip_get16(h + 2);
 	upper = upper_layer(h, IP6_HEADER, contiguous, h[6], true) | label << 40;
 	return mix_end(mix(word64(h + 8) ^ SALT_A, word64(h + 16) ^ SALT_B) ^
-		      mix(word64(h + 24) ^ SALT_C, word64(h + 32) ^ SALT_D) ^
-		      mix(upper ^ SALT_B, SALT_C));
+		       mix(word64(h + 24) ^ SALT_C, word64(h + 32) ^ SALT_D) ^
+		       mix(upper ^ SALT_B, SALT_C));
 }

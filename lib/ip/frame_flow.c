@@ -23,7 +23,7 @@ struct upper {
 	uint8_t proto;
 	bool fragment;
 	uint32_t offset; /* from the IP header */
-	uint32_t id;     /* of a fragment */
+	uint32_t id;	 /* of a fragment */
 };
 
 /* The IP version behind an Ethernet header, where *h is then; 0: it is not IP. */
@@ -36,8 +36,8 @@ behind_ethernet(struct header *h)
 	if (unlikely(h->room < offset))
 		return 0;
 	type = ip_get16(h->at + 12);
-	for (unsigned tags = 0; unlikely(type == RTE_ETHER_TYPE_VLAN || type == RTE_ETHER_TYPE_QINQ);
-	     tags++) {
+	for (unsigned tags = 0;
+	     unlikely(type == RTE_ETHER_TYPE_VLAN || type == RTE_ETHER_TYPE_QINQ); tags++) {
 		if (tags == TAGS_MAX || h->room < offset + RTE_VLAN_HLEN)
 			return 0;
 		type = ip_get16(h->at + offset + 2);

@@ -243,7 +243,7 @@ time_to_wait(const struct loop *loop, int timeout_ms)
 
 	if (timeout_ms == 0 || loop->always_ready > 0)
 		return 0;
-	TAILQ_FOREACH (timer, &loop->timers, link) {
+	TAILQ_FOREACH(timer, &loop->timers, link) {
 		if (!timer->dead && timer->due_ns < due)
 			due = timer->due_ns;
 	}
@@ -269,7 +269,7 @@ run_timers(struct loop *loop)
 	now = loop_now_ns();
 	/* Nothing leaves the list while callbacks run; what they add is at
 	 * the end and not due. */
-	TAILQ_FOREACH (timer, &loop->timers, link) {
+	TAILQ_FOREACH(timer, &loop->timers, link) {
 		if (timer->dead || timer->due_ns > now)
 			continue;
 		timer->due_ns += timer->period_ns;
@@ -287,7 +287,7 @@ run_always_ready(struct loop *loop)
 
 	if (loop->always_ready == 0)
 		return;
-	TAILQ_FOREACH (watch, &loop->watches, link) {
+	TAILQ_FOREACH(watch, &loop->watches, link) {
 		if (watch->always_ready && !watch->dead && watch->events != 0)
 			watch->fn(watch->arg, watch->events & (EPOLLIN | EPOLLOUT));
 	}

@@ -60,16 +60,16 @@ struct neigh_table;
  */
 struct neigh {
 	uint16_t iface;
-	uint8_t state;       /**< enum neigh_state */
-	bool has_mac;        /**< packets can be sent: every state but INCOMPLETE and FAILED */
-	bool router;         /**< said so in a neighbour advertisement */
+	uint8_t state; /**< enum neigh_state */
+	bool has_mac;  /**< packets can be sent: every state but INCOMPLETE and FAILED */
+	bool router;   /**< said so in a neighbour advertisement */
 	uint8_t mac[6];
 	struct ip_addr addr;
-	uint32_t user;       /**< the owner's: its next-hop id. May be written by the owner */
-	uint32_t users;      /**< routes and SIDs holding it; see neigh_hold */
-	uint64_t confirmed;  /**< last proof of reachability, ms */
-	uint64_t used;       /**< last known use, ms */
-	unsigned held;       /**< packets waiting */
+	uint32_t user;	    /**< the owner's: its next-hop id. May be written by the owner */
+	uint32_t users;	    /**< routes and SIDs holding it; see neigh_hold */
+	uint64_t confirmed; /**< last proof of reachability, ms */
+	uint64_t used;	    /**< last known use, ms */
+	unsigned held;	    /**< packets waiting */
 	struct neigh_private *private;
 };
 
@@ -107,15 +107,15 @@ struct neigh_config {
 	/** 4096, not counting PERMANENT and held ones. A full table makes room:
 	 * the oldest FAILED goes, or else the oldest STALE. */
 	unsigned max_entries;
-	unsigned max_held;           /**< packets per neighbour: 64; a new one drops the oldest */
+	unsigned max_held;	     /**< packets per neighbour: 64; a new one drops the oldest */
 	unsigned max_held_total;     /**< packets in all: 1024; a new one drops the oldest */
-	unsigned retrans_ms;         /**< between solicitations: 1000 */
+	unsigned retrans_ms;	     /**< between solicitations: 1000 */
 	unsigned multicast_solicits; /**< 3 */
 	unsigned unicast_solicits;   /**< 3 */
 	unsigned base_reachable_ms;  /**< 30000, times 0.5 to 1.5 at random (RFC 4861 6.3.2) */
 	unsigned delay_first_ms;     /**< 5000 */
-	unsigned gc_stale_ms;        /**< a STALE neighbour goes when unused for: 60000 */
-	uint64_t seed;               /**< of the random times and the hash; 0: take the clock */
+	unsigned gc_stale_ms;	     /**< a STALE neighbour goes when unused for: 60000 */
+	uint64_t seed;		     /**< of the random times and the hash; 0: take the clock */
 };
 void neigh_config_default(struct neigh_config *config);
 

@@ -281,17 +281,18 @@ ask(const char *format, ...)
 static void
 test_descriptions(void **state)
 {
-	static const char *const wrong[] = {"id=1234", "mac=1:2", "colour=red", "id",
-					    "cross=1", "gen=5",   "rx=/nowhere/in.pcap"};
+	static const char *const wrong[] = {"id=1234", "mac=1:2", "colour=red",		"id",
+					    "cross=1", "gen=5",	  "rx=/nowhere/in.pcap"};
 	unsigned i;
 
 	(void)state;
 	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		assert_true(setup_nics(wrong[i]) < 0);
 	assert_int_equal(nic_count, 0);
-	assert_int_equal(setup_nics("id=10fb;id=10f7,cross=1,mac=02:00:00:00:00:42,pci=0000:05:00.1,"
-				    "link=0"),
-			 0);
+	assert_int_equal(
+		setup_nics("id=10fb;id=10f7,cross=1,mac=02:00:00:00:00:42,pci=0000:05:00.1,"
+			   "link=0"),
+		0);
 	assert_int_equal(nic_count, 2);
 	assert_int_equal(nics[0]->device_id, 0x10fb);
 	assert_int_equal(nics[1]->device_id, 0x10f7);
@@ -380,9 +381,9 @@ test_injected_frame(void **state)
 static void
 test_bad_commands(void **state)
 {
-	static const char *const wrong[] = {"",	       "0",	  "2 stat",	 "x stat",
-					    "0 dance", "0 reg 3", "0 reg xyz",	 "0 reg 0x20000",
-					    "0 reg",   "0 rx /nowhere/in.pcap"};
+	static const char *const wrong[] = {
+		"",	   "0",		"2 stat",	 "x stat", "0 dance",
+		"0 reg 3", "0 reg xyz", "0 reg 0x20000", "0 reg",  "0 rx /nowhere/in.pcap"};
 	unsigned i;
 
 	(void)state;

@@ -75,7 +75,8 @@ every_option_is_taken(void **state)
 	(void)state;
 	assert_int_equal(PARSE("-i", "--cmdline-file=a.txt", "--ctl", "none", "--exit-on-idle=70",
 			       "--stats-period=2", "--no-start", "--rxq=4", "--txq=3", "--rxd=256",
-			       "--txd=128"), 0);
+			       "--txd=128"),
+			 0);
 	assert_true(options.interactive);
 	assert_string_equal(options.cmdline_file, "a.txt");
 	assert_string_equal(options.ctl, "none");

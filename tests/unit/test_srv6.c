@@ -350,16 +350,19 @@ random_packets(void **state)
 		begin(&p, (uint8_t)(rand_r(&seed) % 4));
 		for (int h = rand_r(&seed) % 4; h > 0; h--) {
 			if (rand_r(&seed) % 2 != 0)
-				add_options(&p, rand_r(&seed) % 2 != 0 ? PROTO_DSTOPTS
-								       : PROTO_HOPOPTS);
+				add_options(&p,
+					    rand_r(&seed) % 2 != 0 ? PROTO_DSTOPTS : PROTO_HOPOPTS);
 			else
-				add_srh(&p, (unsigned)rand_r(&seed) % 4, (unsigned)rand_r(&seed) % 4,
-					(unsigned)rand_r(&seed) % 4, rand_r(&seed) % 2);
+				add_srh(&p, (unsigned)rand_r(&seed) % 4,
+					(unsigned)rand_r(&seed) % 4, (unsigned)rand_r(&seed) % 4,
+					rand_r(&seed) % 2);
 		}
 		add_inner4(&p);
 		for (int flips = rand_r(&seed) % 4; flips > 0; flips--)
-			p.bytes[6 + (unsigned)rand_r(&seed) % (p.len - 6u)] = (uint8_t)rand_r(&seed);
-		p.len = (uint16_t)(IP6_HEADER + (unsigned)rand_r(&seed) % (p.len - IP6_HEADER + 1u));
+			p.bytes[6 + (unsigned)rand_r(&seed) % (p.len - 6u)] =
+				(uint8_t)rand_r(&seed);
+		p.len = (uint16_t)(IP6_HEADER +
+				   (unsigned)rand_r(&seed) % (p.len - IP6_HEADER + 1u));
 		outcome = process(&p, (enum sid_behaviour)(rand_r(&seed) % SID_BEHAVIOUR_COUNT),
 				  rand_r(&seed) % 8, &got, &base);
 		if (outcome != SRV6_DROP) {

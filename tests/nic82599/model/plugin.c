@@ -116,9 +116,9 @@ devargs_of(const struct rte_pci_addr *address)
 	struct rte_pci_addr other;
 
 	RTE_EAL_DEVARGS_FOREACH("pci", devargs)
-	if (rte_pci_addr_parse(devargs->name, &other) == 0 &&
-	    rte_pci_addr_cmp(&other, address) == 0)
-		return devargs;
+		if (rte_pci_addr_parse(devargs->name, &other) == 0 &&
+		    rte_pci_addr_cmp(&other, address) == 0)
+			return devargs;
 	return NULL;
 }
 
@@ -136,7 +136,7 @@ is_on_bus(const struct nic *nic)
 {
 	const struct rte_pci_device *device;
 
-	TAILQ_FOREACH (device, &pci->device_list, next)
+	TAILQ_FOREACH(device, &pci->device_list, next)
 		if (strcmp(device->name, nic->pci) == 0)
 			return true;
 	return false;
@@ -285,7 +285,7 @@ find_driver(const char *name)
 {
 	struct rte_pci_driver *driver;
 
-	TAILQ_FOREACH (driver, &pci->driver_list, next)
+	TAILQ_FOREACH(driver, &pci->driver_list, next)
 		if (strcmp(rte_driver_name(&driver->driver), name) == 0)
 			return driver;
 	return NULL;

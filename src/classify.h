@@ -50,8 +50,8 @@ void classify_bind(struct port *port, struct ruleset *set);
 void classify_commit(struct ruleset *set);
 
 /**
- * Whom packets for an lcore, or for a receive queue of the port, go to. classify_check() has allowed it.
- * Any thread.
+ * Whom packets for an lcore, or for a receive queue of the port, go to; NULL: classify_check() has
+ * not been asked. lcore below RTE_MAX_LCORE. Any thread.
  */
 const struct spread *classify_lcore_worker(uint32_t lcore);
 const struct spread *classify_queue_worker(const struct port *port, uint32_t queue);

@@ -70,12 +70,13 @@ open_queue(const struct port *port, uint32_t queue, struct err *err)
 	uint16_t *lcores;
 
 	if (queue >= port->nb_rxq)
-		return err_set(err, EINVAL, "queue %u: port %u receives on %u queue%s (--rxq)", queue,
-			       port->id, port->nb_rxq, port->nb_rxq == 1 ? "" : "s");
+		return err_set(err, EINVAL, "queue %u: port %u receives on %u queue%s (--rxq)",
+			       queue, port->id, port->nb_rxq, port->nb_rxq == 1 ? "" : "s");
 	if (queue_lcores[port->id] == NULL) {
 		lcores = calloc(port->nb_rxq, sizeof(lcores[0]));
 		if (lcores == NULL)
-			return err_set(err, ENOMEM, "no memory for the queues of port %u", port->id);
+			return err_set(err, ENOMEM, "no memory for the queues of port %u",
+				       port->id);
 		for (uint16_t q = 0; q < port->nb_rxq; q++)
 			lcores[q] = (uint16_t)worker_queue_lcore(port, q);
 		queue_lcores[port->id] = lcores;
@@ -107,13 +108,15 @@ classify_check(const struct flow_rule *rule, const struct port *port, struct err
 const struct spread *
 classify_lcore_worker(uint32_t lcore)
 {
-	return &lcore_workers[lcore];
+	return lcore_workers[lcore].count != 0 ? &lcore_workers[lcore] : NULL;
 }
 
 const struct spread *
 classify_queue_worker(const struct port *port, uint32_t queue)
 {
-	return &lcore_workers[queue_lcores[port->id][queue]];
+	const uint16_t *lcores = queue_lcores[port->id];
+
+	return lcores != NULL && queue < port->nb_rxq ? classify_lcore_worker(lcores[queue]) : NULL;
 }
 
 /* --- ports -------------------------------------------------------------------------------- */
@@ -141,7 +144,8 @@ classify_commit(struct ruleset *set)
 	struct port *port;
 
 	ruleset_commit(set);
-	PORT_FOREACH(port) {
+	PORT_FOREACH(port)
+	{
 		if (bound[port->id] == set)
 			publish(port);
 	}

@@ -48,10 +48,10 @@ rule_group_put(struct rule_group *group)
 	free(group);
 }
 
-static uint64_t
+static uint32_t
 shape_hash(const struct shape *shape)
 {
-	uint64_t hash = hash_word(HASH_BEGIN, (uint64_t)shape->present << 32 | shape->present_mask);
+	uint32_t hash = hash_word(HASH_BEGIN, (uint64_t)shape->present << 32 | shape->present_mask);
 
 	for (unsigned w = 0; w < shape->words; w++) {
 		hash = hash_word(hash, shape->word[w].mask);
@@ -64,7 +64,7 @@ shape_hash(const struct shape *shape)
 struct tuple *
 rule_group_tuple(struct rule_group *group, const struct shape *shape)
 {
-	uint64_t hash = shape_hash(shape);
+	uint32_t hash = shape_hash(shape);
 	struct tuple *tuple;
 
 	for (unsigned t = 0; t < group->tuples; t++) {
@@ -115,8 +115,7 @@ bool
 rule_group_publish(struct rcu *rcu, struct rule_group *group)
 {
 	const struct tuple_list *old = group->list;
-	struct tuple_list *list =
-		calloc(1, sizeof(*list) + group->tuples * sizeof(list->place[0]));
+	struct tuple_list *list = calloc(1, sizeof(*list) + group->tuples * sizeof(list->place[0]));
 	unsigned kept = 0;
 
 	if (list == NULL)

@@ -4,6 +4,7 @@
 
 /** @file What the parts of the classifier share. See ruleset.h for the idea. */
 
+#include <nmmintrin.h>
 #include <sys/queue.h>
 
 #include "ruleset.h"
@@ -66,7 +67,7 @@ int rule_compile(const struct flow_rule *rule, struct compiled *compiled, struct
 
 /** A range as the prefixes it is made of. */
 struct cut {
-	unsigned range;  /**< which of the rule's */
+	unsigned range;	 /**< which of the rule's */
 	unsigned pieces; /**< 0: no range that makes PIECES_MAX or fewer */
 	struct {
 		uint8_t value[16], mask[16];
@@ -98,16 +99,16 @@ struct entry {
 	struct entry *next; /**< in the bucket, in the order of ranks */
 	struct rule *rule;
 	struct rank rank;
-	uint32_t index;     /**< among the rule's entries */
-	uint64_t value[];   /**< one per word of the tuple's shape */
+	uint32_t index;	  /**< among the rule's entries */
+	uint64_t value[]; /**< one per word of the tuple's shape */
 };
 
 struct rule {
 	/* Read by workers when an entry matches. */
 	struct rule_verdict verdict;
 	const struct rule_group *jump; /**< where FLOW_JUMP goes */
-	uint64_t born, died;      /**< versions: seen from born on, before died */
-	uint32_t slot;            /**< of its counters */
+	uint64_t born, died;	       /**< versions: seen from born on, before died */
+	uint32_t slot;		       /**< of its counters */
 	uint32_t ranges;
 	struct range_test *range; /**< to be tested beside the entry */
 
@@ -116,8 +117,8 @@ struct rule {
 	struct rule_group *group;
 	struct rank rank;
 	struct rule_counters base; /**< counters when last cleared */
-	struct rule *next;         /**< among those that end together */
-	LIST_ENTRY(rule) link;     /**< in the set */
+	struct rule *next;	   /**< among those that end together */
+	LIST_ENTRY(rule) link;	   /**< in the set */
 	unsigned entries;
 	struct entry_ref {
 		struct tuple *tuple;
@@ -128,27 +129,33 @@ struct rule {
 /* --- tuples ----------------------------------------------------------------------- */
 
 /**
- * Buckets. A bucket is a pointer to its first entry in the low 48 bits and, above, a
- * bit for each value the four highest bits of its entries' hashes have: nearly all that is
+ * Buckets. A bucket is a pointer to its first entry, shifted up, and in the low 16 bits
+ * one for each value the four highest bits of its entries' hashes have: nearly all that is
  * not there ends here, in one load.
  */
 struct table {
-	uint64_t mask; /**< buckets, a power of two, minus one */
+	uint64_t mask; /**< buckets, a power of two, minus one; below 2^28 */
 	uint64_t bucket[];
 };
 
-#define BUCKET_POINTER ((UINT64_C(1) << 48) - 1)
+#define BUCKET_BITS 16
 
 static inline struct entry *
 bucket_first(uint64_t bucket)
 {
-	return (struct entry *)(uintptr_t)(bucket & BUCKET_POINTER);
+	return (struct entry *)(uintptr_t)(bucket >> BUCKET_BITS);
 }
 
 static inline uint64_t
-bucket_bit(uint64_t hash)
+bucket_make(const struct entry *first, uint64_t bits)
 {
-	return UINT64_C(1) << (48 + (hash >> 60));
+	return (uint64_t)(uintptr_t)first << BUCKET_BITS | bits;
+}
+
+static inline bool
+bucket_may_have(uint64_t bucket, uint32_t hash)
+{
+	return (bucket >> (hash >> 28) & 1) != 0;
 }
 
 /** Tables with more buckets are fetched ahead of their use. */
@@ -160,23 +167,21 @@ struct tuple {
 	struct shape shape;
 
 	/* Control thread. */
-	struct rank best;   /**< no entry is before it */
+	struct rank best; /**< no entry is before it */
 	unsigned entries;
-	unsigned unlinked;  /**< since `best` was found out */
-	uint64_t shape_hash;
+	unsigned unlinked; /**< since `best` was found out */
+	uint32_t shape_hash;
 };
 
-/** Both halves of a product: each bit of the result depends on every bit of x. */
-static inline uint64_t
-hash_word(uint64_t hash, uint64_t x)
+/** One instruction for each word of a packet; rules are not made by who would want them to collide.
+ */
+static inline uint32_t
+hash_word(uint32_t hash, uint64_t x)
 {
-	__extension__ unsigned __int128 product =
-		(unsigned __int128)(x ^ hash) * UINT64_C(0x9e3779b97f4a7c15);
-
-	return (uint64_t)product ^ (uint64_t)(product >> 64);
+	return (uint32_t)_mm_crc32_u64(hash, x);
 }
 
-#define HASH_BEGIN UINT64_C(0x6a09e667f3bcc909)
+#define HASH_BEGIN 0x6a09e667u
 
 /** tuple.c: an empty one; NULL: no memory. */
 struct tuple *tuple_create(const struct shape *shape);
@@ -209,12 +214,12 @@ struct rule_group {
 
 	/* Control thread. */
 	uint32_t id;
-	unsigned refs;          /**< rules in it, and jumps to it */
+	unsigned refs; /**< rules in it, and jumps to it */
 	unsigned tuples, room;
-	struct tuple **tuple;   /**< in no order */
+	struct tuple **tuple; /**< in no order */
 	LIST_ENTRY(rule_group) link;
-	bool stale;             /**< list is not yet as tuples are */
-	bool dirty;             /**< on a list of those that entries have gone from */
+	bool stale; /**< list is not yet as tuples are */
+	bool dirty; /**< on a list of those that entries have gone from */
 	struct rule_group *next_dirty;
 	struct ruleset *set;
 };
@@ -224,18 +229,18 @@ struct rule_group {
 struct ruleset {
 	/* Read by workers. */
 	uint64_t version;
-	const struct rule_group *root;  /**< group 0 */
+	const struct rule_group *root;	       /**< group 0 */
 	struct rule_counters *const *counters; /**< by thread */
-	uint32_t needs;            /**< FLOW_HAS_* some tuple looks at */
+	uint32_t needs;			       /**< FLOW_HAS_* some tuple looks at */
 
 	/* Control thread. */
 	struct classify *classify;
-	uint64_t age;              /**< of the youngest rule */
+	uint64_t age; /**< of the youngest rule */
 	unsigned count;
-	unsigned refs;             /**< its rules, and its owner */
-	struct rule *ending;       /**< removed since the last commit */
+	unsigned refs;	     /**< its rules, and its owner */
+	struct rule *ending; /**< removed since the last commit */
 	bool changed;
-	LIST_HEAD(, rule) rules;   /**< of the next version */
+	LIST_HEAD(, rule) rules; /**< of the next version */
 	LIST_HEAD(, rule_group) groups[GROUP_CHAINS];
 };
 
@@ -243,8 +248,8 @@ struct classify {
 	struct rcu *rcu;
 	unsigned threads;
 	struct rule_counters **counters; /**< by thread, then by slot */
-	struct rule *unlinkable;   /**< ended, and no reader goes by a version that has them */
-	uint32_t *free_slot;       /**< a stack of slots given back */
+	struct rule *unlinkable; /**< ended, and no reader goes by a version that has them */
+	uint32_t *free_slot;	 /**< a stack of slots given back */
 	uint32_t free_slots, used_slots;
 };
 

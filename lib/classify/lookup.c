@@ -13,9 +13,10 @@
 struct chunk {
 	struct headers headers;
 	uint64_t version;
-	const struct rule *found[CHUNK];   /* in this search */
-	struct rank after[CHUNK];          /* only rules that come later */
-	const struct rule_group *group[CHUNK];  /* to be searched */
+	bool again;			       /* not the first search: */
+	struct rank after[CHUNK];	       /* only rules that come later */
+	const struct rule *found[CHUNK];       /* in this search */
+	const struct rule_group *group[CHUNK]; /* to be searched */
 	uint8_t jumps[CHUNK];
 };
 
@@ -60,8 +61,7 @@ entry_holds(const struct chunk *c, unsigned i, const struct tuple *tuple, const 
 		    entry->value[w])
 			return false;
 	}
-	if (rule->born > c->version ||
-	    __atomic_load_n(&rule->died, __ATOMIC_RELAXED) <= c->version)
+	if (rule->born > c->version || __atomic_load_n(&rule->died, __ATOMIC_RELAXED) <= c->version)
 		return false;
 	for (unsigned r = 0; r < rule->ranges; r++) {
 		if (!range_holds(&rule->range[r], c->headers.at[rule->range[r].layer][i]))
@@ -80,7 +80,7 @@ bucket_search(struct chunk *c, unsigned i, const struct tuple *tuple, const stru
 	for (; entry != NULL; entry = __atomic_load_n(&entry->next, __ATOMIC_ACQUIRE)) {
 		if (found != NULL && !rank_before(&entry->rank, &found->rank))
 			return;
-		if (!rank_before(&c->after[i], &entry->rank))
+		if (c->again && !rank_before(&c->after[i], &entry->rank))
 			continue;
 		if (entry_holds(c, i, tuple, entry)) {
 			c->found[i] = entry->rule;
@@ -98,48 +98,69 @@ struct candidates {
 	const struct entry *first[CHUNK];
 };
 
-static inline uint64_t
-packet_hash(const struct chunk *c, unsigned i, const struct shape *shape, unsigned words)
+static inline uint32_t
+packet_hash(const struct chunk *c, unsigned i, const struct shape *shape)
 {
-	uint64_t hash = HASH_BEGIN;
+	uint32_t hash = HASH_BEGIN;
 
-	for (unsigned w = 0; w < words; w++) {
+	for (unsigned w = 0; w < shape->words; w++) {
 		const struct shape_word *word = &shape->word[w];
 
-		hash = hash_word(hash, load64(c->headers.at[word->layer][i] + word->offset) &
-					       word->mask);
+		hash = hash_word(hash,
+				 load64(c->headers.at[word->layer][i] + word->offset) & word->mask);
 	}
 	return hash;
 }
 
 static inline void
-bucket_look(struct candidates *list, unsigned i, uint64_t bucket, uint64_t hash)
+bucket_look(struct candidates *list, unsigned i, uint64_t bucket, uint32_t hash)
 {
 	const struct entry *first = bucket_first(bucket);
 
-	if (likely((bucket & bucket_bit(hash)) == 0))
+	if (likely(!bucket_may_have(bucket, hash)))
 		return;
 	rte_prefetch0(first);
 	list->place[list->n] = (uint8_t)i;
 	list->first[list->n++] = first;
 }
 
-/* A table that stays in the nearest cache. */
-static inline __rte_always_inline void
+/* A word of the shape, ready to be read in one packet after the other. */
+struct word_reader {
+	const uint8_t *const *at; /* of the layer, by place */
+	ptrdiff_t offset;
+	uint64_t mask;
+};
+
+#define NEAR_WORDS 3
+
+/* A table that stays in the nearest cache. Of few words everything is in registers. dense: the
+ * places are 0 to n - 1, and all have the headers. */
+static __rte_always_inline void
 near_search(const struct chunk *c, const struct tuple *tuple, const struct table *table,
-	    const uint8_t *places, unsigned n, unsigned words, struct candidates *list)
+	    const uint8_t *places, unsigned n, bool dense, unsigned words, struct candidates *list)
 {
-	const uint32_t present = tuple->shape.present, mask = tuple->shape.present_mask;
+	const uint32_t present = tuple->shape.present, present_mask = tuple->shape.present_mask;
+	const uint64_t mask = table->mask;
+	struct word_reader reader[NEAR_WORDS];
 
+	for (unsigned w = 0; w < words && words <= NEAR_WORDS; w++) {
+		const struct shape_word *word = &tuple->shape.word[w];
+
+		reader[w] =
+			(struct word_reader){c->headers.at[word->layer], word->offset, word->mask};
+	}
 	for (unsigned k = 0; k < n; k++) {
-		unsigned i = places[k];
-		uint64_t hash;
+		unsigned i = dense ? k : places[k];
+		uint32_t hash = HASH_BEGIN;
 
-		if (unlikely((c->headers.present[i] & mask) != present))
+		if (!dense && unlikely((c->headers.present[i] & present_mask) != present))
 			continue;
-		hash = packet_hash(c, i, &tuple->shape, words);
-		bucket_look(list, i,
-			    __atomic_load_n(&table->bucket[hash & table->mask], __ATOMIC_ACQUIRE),
+		if (words > NEAR_WORDS)
+			hash = packet_hash(c, i, &tuple->shape);
+		for (unsigned w = 0; w < words && words <= NEAR_WORDS; w++)
+			hash = hash_word(hash, load64(reader[w].at[i] + reader[w].offset) &
+						       reader[w].mask);
+		bucket_look(list, i, __atomic_load_n(&table->bucket[hash & mask], __ATOMIC_ACQUIRE),
 			    hash);
 	}
 }
@@ -150,7 +171,7 @@ far_search(const struct chunk *c, const struct tuple *tuple, const struct table 
 	   const uint8_t *places, unsigned n, struct candidates *list)
 {
 	const uint32_t present = tuple->shape.present, mask = tuple->shape.present_mask;
-	uint64_t hashes[CHUNK];
+	uint32_t hashes[CHUNK];
 	uint8_t asked[CHUNK];
 	unsigned m = 0;
 
@@ -159,34 +180,50 @@ far_search(const struct chunk *c, const struct tuple *tuple, const struct table 
 
 		if (unlikely((c->headers.present[i] & mask) != present))
 			continue;
-		hashes[m] = packet_hash(c, i, &tuple->shape, tuple->shape.words);
+		hashes[m] = packet_hash(c, i, &tuple->shape);
 		rte_prefetch0(&table->bucket[hashes[m] & table->mask]);
 		asked[m++] = (uint8_t)i;
 	}
 	for (unsigned k = 0; k < m; k++)
-		bucket_look(list, asked[k],
-			    __atomic_load_n(&table->bucket[hashes[k] & table->mask],
-					    __ATOMIC_ACQUIRE),
-			    hashes[k]);
+		bucket_look(
+			list, asked[k],
+			__atomic_load_n(&table->bucket[hashes[k] & table->mask], __ATOMIC_ACQUIRE),
+			hashes[k]);
 }
 
-/* True: something has been found. */
+static __rte_always_inline void
+near_words(const struct chunk *c, const struct tuple *tuple, const struct table *table,
+	   const uint8_t *places, unsigned n, bool dense, struct candidates *list)
+{
+	if (tuple->shape.words == 1)
+		near_search(c, tuple, table, places, n, dense, 1, list);
+	else if (tuple->shape.words == 2)
+		near_search(c, tuple, table, places, n, dense, 2, list);
+	else if (tuple->shape.words == 3)
+		near_search(c, tuple, table, places, n, dense, 3, list);
+	else
+		near_search(c, tuple, table, places, n, dense, SHAPE_WORDS_MAX, list);
+}
+
+/* dense: the places are 0 to n - 1, and all have the same headers. True: something has been found.
+ */
 static inline bool
-tuple_search(struct chunk *c, const struct tuple *tuple, const uint8_t *places, unsigned n)
+tuple_search(struct chunk *c, const struct tuple *tuple, const uint8_t *places, unsigned n,
+	     bool dense)
 {
 	const struct table *table = __atomic_load_n(&tuple->table, __ATOMIC_ACQUIRE);
 	struct candidates list;
 	bool found = false;
 
 	list.n = 0;
+	if (dense && (c->headers.present[0] & tuple->shape.present_mask) != tuple->shape.present)
+		return false;
 	if (table->mask >= TABLE_NEAR)
 		far_search(c, tuple, table, places, n, &list);
-	else if (tuple->shape.words == 1)
-		near_search(c, tuple, table, places, n, 1, &list);
-	else if (tuple->shape.words == 2)
-		near_search(c, tuple, table, places, n, 2, &list);
+	else if (dense)
+		near_words(c, tuple, table, places, n, true, &list);
 	else
-		near_search(c, tuple, table, places, n, tuple->shape.words, &list);
+		near_words(c, tuple, table, places, n, false, &list);
 	for (unsigned k = 0; k < list.n; k++) {
 		bucket_search(c, list.place[k], tuple, list.first[k]);
 		found |= c->found[list.place[k]] != NULL;
@@ -214,7 +251,8 @@ still_open(const struct chunk *c, const struct rank *best, uint8_t *places, unsi
 /* Find for each place (they are used up) the first rule of the group after `after`. False: none for
  * any. */
 static bool
-group_search(struct chunk *c, const struct rule_group *group, uint8_t *places, unsigned n)
+group_search(struct chunk *c, const struct rule_group *group, uint8_t *places, unsigned n,
+	     bool dense)
 {
 	const struct tuple_list *list = __atomic_load_n(&group->list, __ATOMIC_ACQUIRE);
 	bool found = false;
@@ -224,8 +262,9 @@ group_search(struct chunk *c, const struct rule_group *group, uint8_t *places, u
 			n = still_open(c, &list->place[t].best, places, n);
 			if (n == 0)
 				break;
+			dense = false;
 		}
-		found |= tuple_search(c, list->place[t].tuple, places, n);
+		found |= tuple_search(c, list->place[t].tuple, places, n, dense);
 	}
 	return found;
 }
@@ -238,7 +277,7 @@ struct question {
 	const struct rule_verdict **verdicts;
 	struct rule_counters *counters;
 	struct classify_log *log;
-	unsigned first;   /* place of the chunk's first packet in the burst */
+	unsigned first;	  /* place of the chunk's first packet in the burst */
 	unsigned decided; /* verdicts that are not NULL */
 };
 
@@ -293,17 +332,20 @@ apply_all(struct chunk *c, uint8_t *places, unsigned n, struct question *q)
 	return left;
 }
 
-/* Search, apply what is found, search again what that leaves open: group by group. */
+/* Search, apply what is found, search again what that leaves open: group by group. There is room
+ * for CHUNK places. */
 static void
 places_run(struct chunk *c, const struct rule_group *root, const uint8_t *places, unsigned n,
-	   struct question *q)
+	   bool dense, struct question *q)
 {
 	uint8_t open[CHUNK], asked[CHUNK], used[CHUNK];
 
-	memcpy(open, places, n);
-	memcpy(used, places, n);
-	if (!group_search(c, root, used, n))
+	c->again = false;
+	memcpy(used, places, CHUNK);
+	if (likely(!group_search(c, root, used, n, dense)))
 		return;
+	c->again = true;
+	memcpy(open, places, n);
 	for (unsigned k = 0; k < n; k++)
 		c->group[places[k]] = root;
 	n = apply_all(c, open, n, q);
@@ -318,7 +360,7 @@ places_run(struct chunk *c, const struct rule_group *root, const uint8_t *places
 				open[rest++] = open[k];
 		}
 		memcpy(used, asked, m);
-		group_search(c, group, used, m);
+		group_search(c, group, used, m, false);
 		m = apply_all(c, asked, m, q);
 		memcpy(open + rest, asked, m);
 		n = rest + m;
@@ -335,39 +377,71 @@ segments_run(struct chunk *c, const struct rule_group *root, unsigned i, struct 
 {
 	struct rte_mbuf *m = q->pkts[i];
 	unsigned len = RTE_MIN(m->pkt_len, (uint32_t)HEADERS_MAX);
-	uint8_t copy[HEADERS_MAX], place = (uint8_t)i;
+	uint8_t copy[HEADERS_MAX], place[CHUNK] = {(uint8_t)i};
 	const uint8_t *p = rte_pktmbuf_read(m, 0, len, copy);
 
 	if (p == NULL)
 		return;
-	parse(&c->headers, i, p, len);
-	places_run(c, root, &place, 1, q);
+	parse_any(&c->headers, i, p, len);
+	places_run(c, root, place, 1, false, q);
 }
+
+/* Packets whose headers are not in their first segment go to `parted`; returns how many. *same: all
+ * others have the same headers. */
+static __rte_always_inline unsigned
+find_headers(struct headers *h, struct rte_mbuf *const pkts[], unsigned n, bool upper,
+	     uint8_t *parted, bool *same)
+{
+	uint32_t differ = 0;
+	unsigned parts = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		const struct rte_mbuf *m = pkts[i];
+
+		if (i + PREFETCH_AHEAD < n)
+			rte_prefetch0(rte_pktmbuf_mtod(pkts[i + PREFETCH_AHEAD], void *));
+		if (unlikely(m->nb_segs != 1 && m->data_len < HEADERS_MAX)) {
+			parted[parts++] = (uint8_t)i;
+			h->present[i] = 0;
+			continue;
+		}
+		parse(h, i, rte_pktmbuf_mtod(m, const uint8_t *), RTE_MIN(m->data_len, HEADERS_MAX),
+		      upper);
+		differ |= h->present[i] ^ h->present[0];
+	}
+	*same = differ == 0;
+	return parts;
+}
+
+static const uint8_t all_places[CHUNK] = {
+	0,  1,	2,  3,	4,  5,	6,  7,	8,  9,	10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
+	22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43,
+	44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63,
+};
 
 static void
 chunk_run(struct chunk *c, const struct rule_group *root, unsigned n, struct question *q)
 {
-	uint8_t whole[CHUNK], parted[CHUNK];
-	unsigned wholes = 0, parts = 0;
+	uint8_t places[CHUNK], parted[CHUNK];
+	unsigned parts, wholes = 0;
+	bool same;
 
 	memset(c->found, 0, n * sizeof(c->found[0]));
-	memset(c->after, 0, n * sizeof(c->after[0]));
 	memset(c->jumps, 0, n * sizeof(c->jumps[0]));
 	memset(q->verdicts, 0, n * sizeof(q->verdicts[0]));
-	for (unsigned i = 0; i < n; i++) {
-		const struct rte_mbuf *m = q->pkts[i];
-
-		if (i + PREFETCH_AHEAD < n)
-			rte_prefetch0(rte_pktmbuf_mtod(q->pkts[i + PREFETCH_AHEAD], void *));
-		if (unlikely(m->nb_segs != 1 && m->data_len < HEADERS_MAX)) {
-			parted[parts++] = (uint8_t)i;
-			continue;
-		}
-		parse(&c->headers, i, rte_pktmbuf_mtod(m, const uint8_t *),
-		      RTE_MIN(m->data_len, HEADERS_MAX));
-		whole[wholes++] = (uint8_t)i;
+	if ((c->headers.needs & NEEDS_UPPER) != 0)
+		parts = find_headers(&c->headers, q->pkts, n, true, parted, &same);
+	else
+		parts = find_headers(&c->headers, q->pkts, n, false, parted, &same);
+	if (likely(parts == 0)) {
+		memcpy(places, all_places, sizeof(places));
+		wholes = n;
 	}
-	places_run(c, root, whole, wholes, q);
+	for (unsigned i = 0; i < n && parts != 0; i++) {
+		if (memchr(parted, (int)i, parts) == NULL)
+			places[wholes++] = (uint8_t)i;
+	}
+	places_run(c, root, places, wholes, same && parts == 0, q);
 	for (unsigned k = 0; k < parts; k++)
 		segments_run(c, root, parted[k], q);
 }

@@ -24,16 +24,16 @@ enum {
 #define EXTENSIONS_MAX 8
 
 const struct upper uppers[256] = {
-	[PROTO_UDP] = {FLOW_HAS_UDP, 8},   [PROTO_TCP] = {FLOW_HAS_TCP, 20},
-	[PROTO_SCTP] = {FLOW_HAS_SCTP, 12}, [PROTO_ICMP] = {FLOW_HAS_ICMP, 8},
+	[PROTO_UDP] = {FLOW_HAS_UDP, 8},     [PROTO_TCP] = {FLOW_HAS_TCP, 20},
+	[PROTO_SCTP] = {FLOW_HAS_SCTP, 12},  [PROTO_ICMP] = {FLOW_HAS_ICMP, 8},
 	[PROTO_ICMP6] = {FLOW_HAS_ICMP6, 4},
 };
 
 /* An IP header and what is behind it. */
 struct ip_found {
-	uint32_t present;      /* FLOW_HAS_IP4 or 6, FRAGMENT6 */
-	const uint8_t *upper;  /* NULL: a later fragment, or it cannot be found */
-	const uint8_t *end;    /* of the packet, as far as it is there */
+	uint32_t present;     /* FLOW_HAS_IP4 or 6, FRAGMENT6 */
+	const uint8_t *upper; /* NULL: a later fragment, or it cannot be found */
+	const uint8_t *end;   /* of the packet, as far as it is there */
 	uint8_t proto;
 };
 
@@ -119,12 +119,17 @@ is_tag(uint16_t type)
 }
 
 void
-parse_other(struct headers *h, unsigned i, const uint8_t *type, const uint8_t *end)
+parse_any(struct headers *h, unsigned i, const uint8_t *p, unsigned len)
 {
 	static const uint32_t has_tag[] = {FLOW_HAS_VLAN, FLOW_HAS_VLAN2};
-	const uint8_t *p;
+	const uint8_t *type = p + 12, *end = p + len;
 	struct ip_found ip;
 
+	h->present[i] = 0;
+	if (len < RTE_ETHER_HDR_LEN)
+		return;
+	h->present[i] = FLOW_HAS_ETH;
+	h->at[LAYER_ETH][i] = p;
 	for (unsigned tag = 0; tag < RTE_DIM(has_tag) && is_tag(load16(type)); tag++) {
 		if (end - type < 6)
 			return;

@@ -17,8 +17,8 @@
 
 /** Headers of the packets of a chunk, by place. */
 struct headers {
-	uint32_t needs;               /**< FLOW_HAS_* that matter to the set */
-	uint32_t present[CHUNK];      /**< FLOW_HAS_*; others may be missing */
+	uint32_t needs;			       /**< FLOW_HAS_* that matter to the set */
+	uint32_t present[CHUNK];	       /**< FLOW_HAS_*; others may be missing */
 	const uint8_t *at[LAYER_COUNT][CHUNK]; /**< set for what is present */
 };
 
@@ -32,9 +32,8 @@ extern const struct upper uppers[256];
 
 #define NEEDS_L4    (FLOW_HAS_L4 | FLOW_HAS_FRAGMENT6)
 #define NEEDS_INNER (0xfffu << FLOW_INNER << 4)
+#define NEEDS_UPPER (NEEDS_L4 | NEEDS_INNER)
 
-/** parse.c: everything from the EtherType on, which is at `type`. */
-void parse_other(struct headers *h, unsigned i, const uint8_t *type, const uint8_t *end);
 /** parse.c: what follows an IP header of ours, at `p`, is a packet of protocol `proto`. */
 void parse_inner(struct headers *h, unsigned i, const uint8_t *p, const uint8_t *end,
 		 uint8_t proto);
@@ -65,39 +64,48 @@ parse_upper(struct headers *h, unsigned i, const uint8_t *p, const uint8_t *end,
 	}
 }
 
-/** Find the headers of packet i, `len` bytes at p. */
-static inline void
-parse(struct headers *h, unsigned i, const uint8_t *p, unsigned len)
-{
-	const uint8_t *end = p + len, *ip = p + RTE_ETHER_HDR_LEN;
-	uint16_t type;
+/** parse.c: the same for every kind of packet. */
+void parse_any(struct headers *h, unsigned i, const uint8_t *p, unsigned len);
 
-	h->present[i] = 0;
-	if (unlikely(len < RTE_ETHER_HDR_LEN))
+/** A frame of IPv4 without options, or of IPv6, without tags: EtherType and the first byte behind
+ * it. */
+#define PLAIN4	    0x450008u
+#define PLAIN4_MASK 0xffffffu
+#define PLAIN6	    0x60dd86u
+#define PLAIN6_MASK 0xf0ffffu
+
+/**
+ * Find the headers of packet i, `len` bytes at p. upper: what is behind the IP header matters to
+ * the set (h->needs).
+ */
+static __rte_always_inline void
+parse(struct headers *h, unsigned i, const uint8_t *p, unsigned len, bool upper)
+{
+	const uint8_t *ip = p + RTE_ETHER_HDR_LEN, *end;
+	uint32_t head;
+
+	if (unlikely(len < RTE_ETHER_HDR_LEN + 20)) {
+		parse_any(h, i, p, len);
 		return;
-	h->present[i] = FLOW_HAS_ETH;
+	}
+	memcpy(&head, p + 12, sizeof(head));
 	h->at[LAYER_ETH][i] = p;
-	if ((h->needs & ~(uint32_t)FLOW_HAS_ETH) == 0)
-		return;
-	type = load16(p + 12);
-	if (type == RTE_ETHER_TYPE_IPV4 && likely(end - ip >= 20 && ip[0] == 0x45)) {
-		h->present[i] |= FLOW_HAS_IP4;
-		h->at[LAYER_IP][i] = ip;
-		if ((h->needs & (NEEDS_L4 | NEEDS_INNER)) == 0)
+	h->at[LAYER_IP][i] = ip;
+	if ((head & PLAIN4_MASK) == PLAIN4) {
+		h->present[i] = FLOW_HAS_ETH | FLOW_HAS_IP4;
+		if (!upper || unlikely((load16(ip + 6) & 0x1fff) != 0))
 			return;
-		end = RTE_MIN(end, ip + load16(ip + 2));
-		if (likely((load16(ip + 6) & 0x1fff) == 0))
-			parse_upper(h, i, ip + 20, end, ip[9]);
-	} else if (type == RTE_ETHER_TYPE_IPV6 && likely(end - ip >= 40 && ip[0] >> 4 == 6) &&
-		   ((h->needs & (NEEDS_L4 | NEEDS_INNER)) == 0 || uppers[ip[6]].size != 0)) {
-		h->present[i] |= FLOW_HAS_IP6;
-		h->at[LAYER_IP][i] = ip;
-		if ((h->needs & (NEEDS_L4 | NEEDS_INNER)) == 0)
+		end = RTE_MIN(p + len, ip + load16(ip + 2));
+		parse_upper(h, i, ip + 20, end, ip[9]);
+	} else if ((head & PLAIN6_MASK) == PLAIN6 && len >= RTE_ETHER_HDR_LEN + 40 &&
+		   (!upper || uppers[ip[6]].size != 0)) {
+		h->present[i] = FLOW_HAS_ETH | FLOW_HAS_IP6;
+		if (!upper)
 			return;
-		end = RTE_MIN(end, ip + 40 + load16(ip + 4));
+		end = RTE_MIN(p + len, ip + 40 + load16(ip + 4));
 		parse_upper(h, i, ip + 40, end, ip[6]);
 	} else {
-		parse_other(h, i, p + 12, end);
+		parse_any(h, i, p, len);
 	}
 }
 

@@ -134,8 +134,7 @@ link_entry(struct ruleset *set, struct rule *rule, const struct compiled *c)
 {
 	struct tuple *tuple = rule_group_tuple(rule->group, &c->shape);
 
-	if (tuple == NULL ||
-	    !tuple_link(set->classify->rcu, tuple, rule, rule->entries, c->value))
+	if (tuple == NULL || !tuple_link(set->classify->rcu, tuple, rule, rule->entries, c->value))
 		return false;
 	rule->entries++;
 	if (rank_before(&rule->rank, &tuple->best)) {
@@ -207,7 +206,8 @@ no_memory:
 	free(rule);
 	if (group != NULL)
 		rule_group_put(group);
-	err_set(err, ENOMEM, "no memory for another flow rule, or there are %u", CLASSIFY_RULES_MAX);
+	err_set(err, ENOMEM, "no memory for another flow rule, or there are %u",
+		CLASSIFY_RULES_MAX);
 	return NULL;
 }
 

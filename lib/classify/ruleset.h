@@ -60,14 +60,15 @@ struct rule_counters {
 
 /** What a rule says about packets. */
 struct rule_verdict {
-	uint32_t id;      /**< flow_rule.id */
-	uint8_t fate;     /**< enum flow_fate */
+	uint32_t id;  /**< flow_rule.id */
+	uint8_t fate; /**< enum flow_fate */
 	bool mark;
 	uint32_t target;
 	uint32_t mark_id;
 };
 
-/** threads: how many may call classify_burst_run(), each with an id below it. NULL with err filled. */
+/** threads: how many may call classify_burst_run(), each with an id below it. NULL with err filled.
+ */
 struct classify *classify_create(struct rcu *rcu, unsigned threads, struct err *err);
 /** All sets must be gone and no worker online. NULL is allowed. */
 void classify_destroy(struct classify *classify);
@@ -88,7 +89,8 @@ void ruleset_destroy(struct ruleset *set);
  *         header's end, size), no memory, CLASSIFY_RULES_MAX.
  */
 struct rule *ruleset_add(struct ruleset *set, const struct flow_rule *rule, struct err *err);
-/** Let it end with the present version. Never fails. A rule added after the last commit is then never seen. */
+/** Let it end with the present version. Never fails. A rule added after the last commit is then
+ * never seen. */
 void ruleset_remove(struct ruleset *set, struct rule *rule);
 /** Make all changes since the last commit visible, at once. */
 void ruleset_commit(struct ruleset *set);
@@ -99,9 +101,9 @@ unsigned ruleset_count(const struct ruleset *set);
 struct classify_log {
 	unsigned n;
 	struct {
-		uint16_t place;                     /**< in pkts[] */
+		uint16_t place; /**< in pkts[] */
 		const struct rule_verdict *verdict;
-	} step[512];                                /**< what comes after that is not kept */
+	} step[512]; /**< what comes after that is not kept */
 };
 
 /**

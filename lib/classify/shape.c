@@ -22,14 +22,24 @@ struct kind {
 
 #define L4_KINDS(shift, where)                                                                     \
 	{(uint32_t)FLOW_HAS_UDP << (shift), where, 8, 1, {0}},                                     \
-	{(uint32_t)FLOW_HAS_TCP << (shift), where, 20, 3, {0, 6, 12}},                             \
-	{(uint32_t)FLOW_HAS_SCTP << (shift), where, 12, 2, {0, 4}},                                \
-	{(uint32_t)FLOW_HAS_ICMP << (shift), where, 8, 1, {0}},                                    \
-	{(uint32_t)FLOW_HAS_ICMP6 << (shift), where, 4, 1, {-4}}
+		{(uint32_t)FLOW_HAS_TCP << (shift), where, 20, 3, {0, 6, 12}},                     \
+		{(uint32_t)FLOW_HAS_SCTP << (shift), where, 12, 2, {0, 4}},                        \
+		{(uint32_t)FLOW_HAS_ICMP << (shift), where, 8, 1, {0}},                            \
+	{                                                                                          \
+		(uint32_t) FLOW_HAS_ICMP6 << (shift), where, 4, 1,                                 \
+		{                                                                                  \
+			-4                                                                         \
+		}                                                                                  \
+	}
 #define IP_KINDS(shift, where)                                                                     \
 	/* Both addresses are one word. */                                                         \
 	{(uint32_t)FLOW_HAS_IP4 << (shift), where, 20, 3, {12, 0, 4}},                             \
-	{(uint32_t)FLOW_HAS_IP6 << (shift), where, 40, 5, {24, 32, 8, 16, 0}}
+	{                                                                                          \
+		(uint32_t) FLOW_HAS_IP6 << (shift), where, 40, 5,                                  \
+		{                                                                                  \
+			24, 32, 8, 16, 0                                                           \
+		}                                                                                  \
+	}
 
 static const struct kind kinds[] = {
 	{FLOW_HAS_ETH, LAYER_ETH, 14, 2, {0, 6}},
@@ -272,7 +282,8 @@ rule_cut(const struct compiled *compiled, struct cut *cut)
 
 /* --- words --------------------------------------------------------------------------- */
 
-/* The bytes of `headers` that word `offset` of the layer covers, but for those taken; others zero. */
+/* The bytes of `headers` that word `offset` of the layer covers, but for those taken; others zero.
+ */
 static uint64_t
 word_at(const struct flow_headers *headers, const struct kind *kind, int offset, uint64_t taken)
 {

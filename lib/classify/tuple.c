@@ -18,8 +18,8 @@ static struct table *
 table_create(uint64_t buckets)
 {
 	size_t size = sizeof(struct table) + buckets * sizeof(uint64_t);
-	struct table *table = aligned_alloc(RTE_CACHE_LINE_SIZE,
-					    RTE_ALIGN_CEIL(size, RTE_CACHE_LINE_SIZE));
+	struct table *table =
+		aligned_alloc(RTE_CACHE_LINE_SIZE, RTE_ALIGN_CEIL(size, RTE_CACHE_LINE_SIZE));
 
 	if (table == NULL)
 		return NULL;
@@ -49,10 +49,10 @@ table_retired(void *ctx, uintptr_t what)
 	table_free((struct table *)what, true);
 }
 
-static uint64_t
+static uint32_t
 hash_of(const struct tuple *tuple, const uint64_t *value)
 {
-	uint64_t hash = HASH_BEGIN;
+	uint32_t hash = HASH_BEGIN;
 
 	for (unsigned w = 0; w < tuple->shape.words; w++)
 		hash = hash_word(hash, value[w]);
@@ -61,10 +61,10 @@ hash_of(const struct tuple *tuple, const uint64_t *value)
 
 /* Put an entry in its place of its bucket. */
 static void
-table_link(struct table *table, struct entry *entry, uint64_t hash)
+table_link(struct table *table, struct entry *entry, uint32_t hash)
 {
 	uint64_t *bucket = &table->bucket[hash & table->mask];
-	uint64_t bits = (*bucket & ~BUCKET_POINTER) | bucket_bit(hash);
+	uint64_t bits = (uint16_t)*bucket | UINT64_C(1) << (hash >> 28);
 	struct entry *first = bucket_first(*bucket), *before = NULL;
 
 	for (struct entry *e = first; e != NULL && rank_before(&e->rank, &entry->rank); e = e->next)
@@ -76,7 +76,7 @@ table_link(struct table *table, struct entry *entry, uint64_t hash)
 		entry->next = first;
 		first = entry;
 	}
-	__atomic_store_n(bucket, bits | (uintptr_t)first, __ATOMIC_RELEASE);
+	__atomic_store_n(bucket, bucket_make(first, bits), __ATOMIC_RELEASE);
 }
 
 struct tuple *
@@ -171,13 +171,13 @@ tuple_unlink(struct rcu *rcu, struct tuple *tuple, struct entry *entry)
 		if (e->next == entry)
 			before = e;
 		if (e != entry)
-			bits |= bucket_bit(hash_of(tuple, e->value));
+			bits |= UINT64_C(1) << (hash_of(tuple, e->value) >> 28);
 	}
 	if (before != NULL)
 		__atomic_store_n(&before->next, entry->next, __ATOMIC_RELEASE);
 	else
 		first = entry->next;
-	__atomic_store_n(bucket, bits | (uintptr_t)first, __ATOMIC_RELEASE);
+	__atomic_store_n(bucket, bucket_make(first, bits), __ATOMIC_RELEASE);
 	tuple->entries--;
 	tuple->unlinked++;
 	if (tuple->table->mask >= BUCKETS_MIN && tuple->entries * 32 < tuple->table->mask)

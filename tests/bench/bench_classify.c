@@ -2,7 +2,7 @@
 /*
  * The software classifier beside rte_acl, on the same rules and the same packets.
  *
- *     bench_classify [--quick]
+ *     bench_classify [--quick] [--only ROW]
  *
  * Packets are 4,096 UDP/IPv4 frames in bursts of 64, of which no rule matches any unless the
  * row says so. Cycles a packet are TSC cycles of the processor time used; parsing is included
@@ -50,8 +50,8 @@ make_packets(void)
 {
 	for (unsigned i = 0; i < PACKETS; i++) {
 		uint8_t *f = frames[i];
-		const uint8_t head[] = {2, 0, 0, 0, 0, 1,  2, 0, 0,  0, 0, 2, 8, 0, 0x45, 0, 0,
-					28, 0, 0, 0, 0, 64, 17, 0, 0, 192, 0, 2, (uint8_t)i};
+		const uint8_t head[] = {2, 0, 0,  0, 0, 1, 2, 0,  0,  0, 0, 2,	 8, 0, 0x45,
+					0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 192, 0, 2, (uint8_t)i};
 		uint32_t dst = rte_cpu_to_be_32(10u << 24 | (rnd() & 0xffffff));
 		uint16_t port = rte_cpu_to_be_16((uint16_t)(1024 + rnd() % 60000));
 
@@ -60,10 +60,8 @@ make_packets(void)
 		memcpy(f + 34, &port, 2);
 		memcpy(f + 36, &port, 2);
 		f[39] = 8;
-		mbufs[i] = (struct rte_mbuf){.buf_addr = f,
-					     .data_len = FRAME,
-					     .pkt_len = FRAME,
-					     .nb_segs = 1};
+		mbufs[i] = (struct rte_mbuf){
+			.buf_addr = f, .data_len = FRAME, .pkt_len = FRAME, .nb_segs = 1};
 		pkts[i] = &mbufs[i];
 	}
 }
@@ -92,9 +90,11 @@ one_mask(unsigned i, struct bench_rule *rule)
 static void
 one_mask_ports(unsigned i, struct bench_rule *rule)
 {
-	*rule = (struct bench_rule){
-		.src = 192u << 24 | 2 << 8, .src_len = 24, .dst = 172u << 24 | i, .dst_len = 32,
-		.port = 53};
+	*rule = (struct bench_rule){.src = 192u << 24 | 2 << 8,
+				    .src_len = 24,
+				    .dst = 172u << 24 | i,
+				    .dst_len = 32,
+				    .port = 53};
 }
 
 /* Prefix lengths 23 to 32 in turn. */
@@ -152,8 +152,10 @@ flow_rule_of(const struct bench_rule *b, uint32_t id)
 
 	rule.value.ip.v4.src_addr = rte_cpu_to_be_32(b->src);
 	rule.value.ip.v4.dst_addr = rte_cpu_to_be_32(b->dst);
-	rule.mask.ip.v4.src_addr = rte_cpu_to_be_32((uint32_t)(UINT64_C(0xffffffff00000000) >> b->src_len));
-	rule.mask.ip.v4.dst_addr = rte_cpu_to_be_32((uint32_t)(UINT64_C(0xffffffff00000000) >> b->dst_len));
+	rule.mask.ip.v4.src_addr =
+		rte_cpu_to_be_32((uint32_t)(UINT64_C(0xffffffff00000000) >> b->src_len));
+	rule.mask.ip.v4.dst_addr =
+		rte_cpu_to_be_32((uint32_t)(UINT64_C(0xffffffff00000000) >> b->dst_len));
 	if (b->port != 0) {
 		rule.value.l4.udp.dst_port = rte_cpu_to_be_16(b->port);
 		rule.mask.l4.udp.dst_port = 0xffff;
@@ -335,18 +337,33 @@ measure(const struct row *row)
 int
 main(int argc, char **argv)
 {
-	char *eal[] = {argv[0], (char[]){"--no-huge"}, (char[]){"-m"}, (char[]){"512"},
-		       (char[]){"--no-pci"}, (char[]){"--in-memory"}, (char[]){"--log-level"},
-		       (char[]){"*:error"}, NULL};
+	char *eal[] = {argv[0],
+		       (char[]){"--no-huge"},
+		       (char[]){"-m"},
+		       (char[]){"512"},
+		       (char[]){"--no-pci"},
+		       (char[]){"--no-shconf"},
+		       (char[]){"--no-telemetry"},
+		       (char[]){"--log-level"},
+		       (char[]){"*:error"},
+		       NULL};
 
-	if (argc > 1 && strcmp(argv[1], "--quick") == 0)
-		measure_seconds = 0.02;
+	const char *only = NULL;
+
+	for (int a = 1; a < argc; a++) {
+		if (strcmp(argv[a], "--quick") == 0)
+			measure_seconds = 0.02;
+		else if (strcmp(argv[a], "--only") == 0 && a + 1 < argc)
+			only = argv[++a];
+	}
 	if (rte_eal_init(RTE_DIM(eal) - 1, eal) < 0)
 		return 1;
 	make_packets();
 	printf("%-32s %8s %12s %8s %12s\n", "", "noref", "noref", "rte_acl", "rte_acl");
 	printf("%-32s %8s %12s %8s %12s\n", "", "cycles", "changes/s", "cycles", "builds/s");
-	for (unsigned r = 0; r < RTE_DIM(rows); r++)
-		measure(&rows[r]);
+	for (unsigned r = 0; r < RTE_DIM(rows); r++) {
+		if (only == NULL || strcmp(only, rows[r].name) == 0)
+			measure(&rows[r]);
+	}
 	return 0;
 }

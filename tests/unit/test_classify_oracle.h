@@ -78,7 +78,8 @@ oracle_upper(struct cursor *c, unsigned proto, uint32_t *present, union flow_l4 
 	}
 }
 
-/* Reads the header; the cursor is then behind it and its extensions. Returns the protocol there, or -1. */
+/* Reads the header; the cursor is then behind it and its extensions. Returns the protocol there, or
+ * -1. */
 static int
 oracle_ip(struct cursor *c, unsigned version, uint32_t *present, union flow_ip *ip)
 {
@@ -124,7 +125,7 @@ oracle_ip(struct cursor *c, unsigned version, uint32_t *present, union flow_ip *
 	}
 }
 
-static void
+static inline void
 oracle_read(const uint8_t *bytes, unsigned len, struct oracle_packet *p)
 {
 	struct cursor c = {bytes, 12, RTE_MIN(len, 512u)};
@@ -219,13 +220,13 @@ oracle_first(struct oracle *o, uint32_t group, const struct oracle_packet *p,
 
 		if (!r->used || r->rule.group != group)
 			continue;
-		if (after != NULL && (r->rule.priority < after->rule.priority ||
-				      (r->rule.priority == after->rule.priority &&
-				       r->age <= after->age)))
+		if (after != NULL &&
+		    (r->rule.priority < after->rule.priority ||
+		     (r->rule.priority == after->rule.priority && r->age <= after->age)))
 			continue;
-		if (best != NULL && (r->rule.priority > best->rule.priority ||
-				     (r->rule.priority == best->rule.priority &&
-				      r->age > best->age)))
+		if (best != NULL &&
+		    (r->rule.priority > best->rule.priority ||
+		     (r->rule.priority == best->rule.priority && r->age > best->age)))
 			continue;
 		if (oracle_matches(&r->rule, p))
 			best = r;
@@ -239,7 +240,7 @@ struct oracle_answer {
 	uint32_t mark_id;
 };
 
-static struct oracle_answer
+static inline struct oracle_answer
 oracle_ask(struct oracle *o, const struct oracle_packet *p, unsigned bytes)
 {
 	struct oracle_answer answer = {0};

@@ -243,7 +243,7 @@ spoil(struct frame *f)
 	}
 }
 
-static void
+static inline void
 random_frame(struct frame *f)
 {
 	static const uint16_t tags[] = {0x8100, 0x8100, 0x88a8, 0x9100};

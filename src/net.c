@@ -30,10 +30,6 @@ net_init(struct err *err)
 {
 	int rc = -ENOMEM;
 
-	if (rcu == NULL)
-		rcu = rcu_create(RTE_MAX_LCORE, err);
-	if (rcu == NULL)
-		return -ENOMEM;
 	nexthops = nexthop_table_create(rcu, err);
 	arena = nexthops != NULL ? fib_arena_create(rcu, tables_node(), err) : NULL;
 	if (arena == NULL)
@@ -55,8 +51,6 @@ fail:
 void
 net_fini(void)
 {
-	if (rcu == NULL)
-		return;
 	/* What leads to something goes before what it leads to. */
 	if (neighbours != NULL)
 		neighbour_fini();
@@ -73,8 +67,6 @@ net_fini(void)
 		fib_arena_destroy(arena);
 	nexthops = NULL;
 	arena = NULL;
-	rcu_destroy(rcu);
-	rcu = NULL;
 }
 
 void

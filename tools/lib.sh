@@ -91,6 +91,7 @@ test_needs=(
 	"${build_needs[@]}"
 	library:libasan.so=libgcc-12-dev
 	command:objdump=binutils
+	command:clang=clang
 	python:scapy=python3-scapy
 	command:tcpdump=tcpdump
 	command:ip=iproute2

@@ -41,22 +41,22 @@ enum xdp_action {
 	XDP_ABORTED,  /**< drop, and count that something went wrong */
 	XDP_DROP,     /**< drop */
 	XDP_PASS,     /**< go on: rules, sockets, routing */
-	XDP_TX,       /**< send back where it came from, MAC addresses swapped */
+	XDP_TX,	      /**< send back where it came from, MAC addresses swapped */
 	XDP_REDIRECT, /**< send where noref_redirect() or noref_redirect_worker() said */
 };
 #endif
 
 /** What a program is given. Read only: writing to it changes no packet. */
 struct noref_packet {
-	unsigned int length;     /**< bytes of the frame, all segments, without FCS */
-	unsigned int held;       /**< bytes of it in head[]: the smaller of length and NOREF_HEAD */
-	unsigned int hash;       /**< the device's RSS hash, 0: it gave none */
-	unsigned short port;     /**< number of the port it came in on */
+	unsigned int length;	 /**< bytes of the frame, all segments, without FCS */
+	unsigned int held;	 /**< bytes of it in head[]: the smaller of length and NOREF_HEAD */
+	unsigned int hash;	 /**< the device's RSS hash, 0: it gave none */
+	unsigned short port;	 /**< number of the port it came in on */
 	unsigned short segments; /**< buffers it lies in */
-	unsigned short worker;   /**< lcore that runs the program */
+	unsigned short worker;	 /**< lcore that runs the program */
 	unsigned short reserved[7];
-	/** The frame's first bytes, from the destination MAC on; zeros from head[held] on. Indexed by
-	 * constants; by variables through noref_at(). */
+	/** The frame's first bytes, from the destination MAC on; zeros from head[held] on. Indexed
+	 * by constants; by variables through noref_at(). */
 	unsigned char head[NOREF_HEAD];
 };
 
@@ -75,8 +75,8 @@ struct noref_block {
 
 /**
  * Where head[offset] is. A variable must be masked so that it cannot lead beyond NOREF_HEAD, as in
- * `(p->head[14] & 15) * 4`; comparing it does not convince librte_bpf. That knows that a pointer plus a
- * number is a pointer, but not that a number plus a pointer is one, and clang writes either.
+ * `(p->head[14] & 15) * 4`; comparing it does not convince librte_bpf. That knows that a pointer
+ * plus a number is a pointer, but not that a number plus a pointer is one, and clang writes either.
  */
 NOREF_INLINE const unsigned char *
 noref_at(const struct noref_packet *p, unsigned long long offset)
@@ -110,8 +110,8 @@ extern long long noref_load(unsigned long long offset, struct noref_block *to,
 			    unsigned long long length);
 
 /**
- * Write a block's first bytes into the packet (and its view). Bytes that somebody else holds, too, are
- * copied first, so that only this packet changes. 0; or -1 with nothing changed when length is
+ * Write a block's first bytes into the packet (and its view). Bytes that somebody else holds, too,
+ * are copied first, so that only this packet changes. 0; or -1 with nothing changed when length is
  * above NOREF_BLOCK, the packet has not all of them, or no buffer was free for the copy.
  * Checksums are the program's business.
  */

@@ -82,6 +82,22 @@ parse_redirect(struct call *call, struct verdict *verdict)
 	return call_end(call);
 }
 
+/* obj FILE section NAME */
+static int
+parse_program(struct call *call, struct verdict *verdict)
+{
+	const char *path = call_value(call, "obj", "an object file"), *section;
+
+	if (path == NULL)
+		return -EINVAL;
+	if (!call_accept(call, "section", 3))
+		return err_set(call->err, EINVAL, "obj: which program of it? section NAME");
+	section = call_value(call, "section", "a name");
+	if (section == NULL || call_end(call) < 0)
+		return -EINVAL;
+	return verdict_load(verdict, path, section, call->err);
+}
+
 static int
 parse_verdict(struct call *call, struct verdict *verdict)
 {
@@ -89,7 +105,9 @@ parse_verdict(struct call *call, struct verdict *verdict)
 
 	if (call_accept(call, "redirect", 1))
 		return parse_redirect(call, verdict);
-	word = call_value(call, "xdp set", "a verdict: pass, drop, tx or redirect");
+	if (call_accept(call, "obj", 1))
+		return parse_program(call, verdict);
+	word = call_value(call, "xdp set", "a verdict: pass, drop, tx, redirect or obj");
 	if (word == NULL)
 		return -EINVAL;
 	if (word_matches(word, "pass", 1))
@@ -99,7 +117,7 @@ parse_verdict(struct call *call, struct verdict *verdict)
 	else if (word_matches(word, "tx", 1))
 		verdict->kind = VERDICT_TX;
 	else
-		return err_set(call->err, EINVAL, "'%.20s' is not pass, drop, tx or redirect", word);
+		return err_set(call->err, EINVAL, "'%.20s' is not pass, drop, tx, redirect or obj", word);
 	return call_end(call);
 }
 
@@ -113,7 +131,12 @@ xdp_set(struct call *call)
 	if (port == NULL)
 		return -ENODEV;
 	rc = parse_verdict(call, &verdict);
-	return rc != 0 ? rc : verdict_set(port, &verdict, call->err);
+	if (rc != 0)
+		return rc;
+	rc = verdict_set(port, &verdict, call->err);
+	if (rc != 0)
+		program_free(verdict.program);
+	return rc;
 }
 
 static int
@@ -130,6 +153,37 @@ xdp_off(struct call *call)
 
 /* --- xdp show -------------------------------------------------------------------------- */
 
+/* What a program has said so far, and counted for itself. */
+static void
+show_program(struct out *out, const struct program *program)
+{
+	const char *engine = program_is_native(program) ? "jit" : "interpreter";
+	struct program_counts counts;
+
+	program_counts(program, &counts);
+	out_json_object(out, "program");
+	out_json_string(out, "object", program_path(program));
+	out_json_string(out, "section", program_section(program));
+	out_json_string(out, "engine", engine);
+	out_json_uint(out, "instructions", program_instructions(program));
+	out_text(out, "    program: %u instructions, %s\n   ", program_instructions(program), engine);
+	for (unsigned code = 0; code < PROGRAM_CODES; code++) {
+		out_json_uint(out, program_code_name(code), counts.codes[code]);
+		out_text(out, " %s %lu", program_code_name(code), counts.codes[code]);
+	}
+	out_json_uint(out, "invalid", counts.invalid);
+	out_json_uint(out, "copies", counts.copies);
+	out_text(out, " invalid %lu copies %lu\n    counters", counts.invalid, counts.copies);
+	out_json_array(out, "counters");
+	for (unsigned k = 0; k < NOREF_COUNTERS; k++) {
+		out_json_uint(out, NULL, counts.counters[k]);
+		out_text(out, " %lu", counts.counters[k]);
+	}
+	out_text(out, "\n");
+	out_json_end(out);
+	out_json_end(out);
+}
+
 static void
 show_port(struct out *out, const struct port *port)
 {
@@ -139,6 +193,7 @@ show_port(struct out *out, const struct port *port)
 		[VERDICT_TX] = "tx",
 		[VERDICT_REDIRECT] = "redirect",
 		[VERDICT_CPU] = "redirect_cpu",
+		[VERDICT_PROGRAM] = "obj",
 	};
 	struct verdict_counters counters;
 	char text[VERDICT_TEXT] = "off";
@@ -156,6 +211,8 @@ show_port(struct out *out, const struct port *port)
 		out_text(out, " %s %lu", verdict_name((enum verdict_kind)k), counters.packets[k]);
 	}
 	out_text(out, "\n");
+	if (port->verdict != NULL && port->verdict->kind == VERDICT_PROGRAM)
+		show_program(out, port->verdict->program);
 	out_json_end(out);
 }
 
@@ -187,6 +244,10 @@ static const struct command commands[] = {
 	 "They go on with it as if they had received it. hash outer keeps a flow, as its outermost\n"
 	 "headers tell, with one worker; inner looks inside tunnels for the flow; rr takes turns.\n"
 	 "What a worker cannot keep up with is dropped: redirect_full.\n"},
+	{"xdp set [dev] PORT obj FILE section NAME", "ask a program what becomes of each packet of a port",
+	 NULL,
+	 "FILE is an object clang compiled for eBPF, NAME a program in it (section noref/NAME). How to\n"
+	 "write one: noref_xdp.h. It is trusted: what it does wrong, noref does wrong.\n"},
 	{"xdp off [dev] PORT", "take the verdict off a port", xdp_off, NULL},
 	{"xdp show", "verdicts of the ports, and packets each was given", xdp_show, NULL},
 };

@@ -240,6 +240,9 @@ describe(const struct step *s, char *text, size_t size)
 	case TRACE_VERDICT:
 		snprintf(text, size, "verdict: %s", verdict_name((enum verdict_kind)s->a));
 		break;
+	case TRACE_PROGRAM:
+		snprintf(text, size, "program: %s", program_code_name(s->a));
+		break;
 	case TRACE_LCORE:
 		snprintf(text, size, "handed to the worker on lcore %u", s->a);
 		break;

@@ -22,6 +22,7 @@ struct burst;
 enum trace_kind {
 	TRACE_RECEIVED,  /**< a: port, b: queue, value: bytes */
 	TRACE_VERDICT,   /**< a: enum verdict_kind */
+	TRACE_PROGRAM,   /**< a: code of a program, XDP_ABORTED... */
 	TRACE_LCORE,     /**< goes on with the worker on lcore a */
 	TRACE_RULE,      /**< a flow rule matched; header: struct rule_verdict */
 	TRACE_VLAN,      /**< a: interface */

@@ -311,6 +311,9 @@ verdict_burst(struct worker *w, struct burst *b, const struct port *port)
 	case VERDICT_CPU:
 		verdict_hand(w, b, NULL, port, &v->spread, RESUME_CLASSIFY);
 		break;
+	case VERDICT_PROGRAM:
+		verdict_program(w, b, v, port);
+		break;
 	case VERDICT_PASS:
 	case VERDICT_KINDS:
 		break;

@@ -22,6 +22,7 @@
 #include <rte_lcore.h>
 
 #include "base.h"
+#include "program.h"
 #include "stats.h"
 
 struct burst;
@@ -36,6 +37,7 @@ enum verdict_kind {
 	VERDICT_TX,       /**< back out of the port it came in on, MAC addresses swapped */
 	VERDICT_REDIRECT, /**< out of another port, as it is */
 	VERDICT_CPU,      /**< to another worker, which takes it on from here */
+	VERDICT_PROGRAM,  /**< what a program says of each packet (lib/program) */
 	VERDICT_KINDS,
 };
 
@@ -58,9 +60,10 @@ struct spread {
 
 /** Verdict of a port. Immutable. */
 struct verdict {
-	uint8_t kind;         /**< enum verdict_kind */
-	uint16_t port;        /**< VERDICT_REDIRECT: out of this one */
-	struct spread spread; /**< VERDICT_CPU */
+	uint8_t kind;            /**< enum verdict_kind */
+	uint16_t port;           /**< VERDICT_REDIRECT: out of this one */
+	struct program *program; /**< VERDICT_PROGRAM; it counts, and keeps counters of its own */
+	struct spread spread;    /**< VERDICT_CPU; VERDICT_PROGRAM: all a program may name */
 };
 
 /** Packets given each verdict by one port, as one worker has seen it. */
@@ -105,6 +108,10 @@ void verdict_hand(struct worker *w, struct burst *b, const struct place_list *pl
  * in the burst goes on. */
 void verdict_burst(struct worker *w, struct burst *b, const struct port *port);
 
+/** The same, for a verdict that is a program's. */
+void verdict_program(struct worker *w, struct burst *b, const struct verdict *v,
+		     const struct port *port);
+
 /* --- worker loop --------------------------------------------------------------------- */
 
 /** Give what has been gathered to the workers it is for. */
@@ -124,14 +131,21 @@ int spread_set(struct spread *spread, const unsigned *lcores, unsigned n, enum s
 /** "outer", "inner" or "rr"; 0 or -EINVAL. */
 int spread_by_parse(const char *word, enum spread_by *by);
 
+/**
+ * Make a program of an object (see program_load) the verdict. It may redirect to every port there
+ * is and every lcore with a worker; rings to those are made if it can name them. The program in
+ * *verdict is the caller's to free until verdict_set() has taken it.
+ */
+int verdict_load(struct verdict *verdict, const char *path, const char *section, struct err *err);
+
 /** Give a port this verdict (copied) or, when NULL, none; workers see it within one loop. 0, or
- * -ENOMEM with err and nothing changed. */
+ * -ENOMEM with err and nothing changed. A program is the port's then. */
 int verdict_set(struct port *port, const struct verdict *verdict, struct err *err);
 /** Take all verdicts off. After workers have ended. */
 void verdicts_fini(void);
 
-/** Longest text of a verdict: its words, and every lcore there can be. */
-#define VERDICT_TEXT (64 + 4 * RTE_MAX_LCORE)
+/** Longest text of a verdict: its words, and every lcore there can be or a program's path. */
+#define VERDICT_TEXT (256 + 4 * RTE_MAX_LCORE + 2 * PROGRAM_PATH_MAX)
 /** The words that follow `xdp set dev P`; returns text. */
 const char *verdict_format(const struct verdict *verdict, char text[VERDICT_TEXT]);
 

@@ -19,6 +19,7 @@ static const char *const names[] = {
 	[VERDICT_TX] = "tx",
 	[VERDICT_REDIRECT] = "redirect",
 	[VERDICT_CPU] = "redirect cpu",
+	[VERDICT_PROGRAM] = "obj",
 };
 static const char *const by_names[] = {
 	[SPREAD_OUTER] = "outer",
@@ -96,13 +97,52 @@ spread_set(struct spread *spread, const unsigned *lcores, unsigned n, enum sprea
 	return 0;
 }
 
+/* --- programs ------------------------------------------------------------------------ */
+
+static void
+allow_targets(struct program *program, const struct spread *workers)
+{
+	const struct port *port;
+
+	PORT_FOREACH(port)
+		program_allow(program, PROGRAM_TO_PORT, port->id);
+	for (unsigned k = 0; k < workers->count; k++)
+		program_allow(program, PROGRAM_TO_WORKER, (uint16_t)worker_lcore(workers->worker[k]));
+}
+
+int
+verdict_load(struct verdict *verdict, const char *path, const char *section, struct err *err)
+{
+	unsigned lcores[RTE_MAX_LCORE], n = 0;
+	struct verdict made = {.kind = VERDICT_PROGRAM};
+	int rc = program_load(&made.program, path, section, PROGRAM_NATIVE, err);
+
+	if (rc != 0)
+		return rc;
+	if (program_names_workers(made.program)) {
+		for (unsigned id = 0; id < workers_count(); id++)
+			lcores[n++] = worker_lcore(id);
+	}
+	rc = spread_set(&made.spread, lcores, n, SPREAD_OUTER, err);
+	if (rc != 0) {
+		program_free(made.program);
+		return rc;
+	}
+	allow_targets(made.program, &made.spread);
+	*verdict = made;
+	return 0;
+}
+
 /* --- of ports --------------------------------------------------------------------------- */
 
 static void
 verdict_free(void *ctx, uintptr_t what)
 {
+	struct verdict *verdict = (void *)what;
+
 	(void)ctx;
-	free((void *)what);
+	program_free(verdict->program);
+	free(verdict);
 }
 
 int
@@ -132,12 +172,38 @@ verdicts_fini(void)
 		verdict_set(port, NULL, NULL);
 }
 
+/* A word as the console reads it back. Returns its length. */
+static int
+format_word(char *text, const char *word)
+{
+	char *at = text;
+
+	for (; *word != '\0'; word++) {
+		if (strchr(" '\"\\#", *word) != NULL)
+			*at++ = '\\';
+		*at++ = *word;
+	}
+	*at = '\0';
+	return (int)(at - text);
+}
+
+static void
+format_program(const struct program *program, char *text)
+{
+	text += sprintf(text, "obj ");
+	text += format_word(text, program_path(program));
+	text += sprintf(text, " section ");
+	format_word(text, program_section(program));
+}
+
 const char *
 verdict_format(const struct verdict *verdict, char text[VERDICT_TEXT])
 {
 	const struct spread *spread = &verdict->spread;
 	int used = snprintf(text, VERDICT_TEXT, "%s", names[verdict->kind]);
 
+	if (verdict->kind == VERDICT_PROGRAM)
+		format_program(verdict->program, text);
 	if (verdict->kind == VERDICT_REDIRECT)
 		snprintf(text + used, (size_t)(VERDICT_TEXT - used), " dev %u", verdict->port);
 	if (verdict->kind != VERDICT_CPU)

@@ -64,6 +64,7 @@
 	X(POOL_EMPTY, "pool_empty", "no buffer was free")                                          \
 	X(FLOW_DROP, "flow_drop", "flow rule")                                                     \
 	X(XDP_DROP, "xdp_drop", "packet verdict")                                                  \
+	X(XDP_ABORTED, "xdp_aborted", "packet program that ended without a verdict")               \
 	X(REDIRECT_FULL, "redirect_full", "the ring to another worker was full")                   \
 	X(CONTROL_FULL, "control_full", "the ring to the control thread was full")                 \
 	X(UDP_BAD_LENGTH, "udp_bad_length", "UDP length contradicts the IP length")                \

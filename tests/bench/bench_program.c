@@ -18,10 +18,10 @@
 
 #include "program.h"
 
-#define BURST  32
-#define FAR    8192
-#define NEAR   64
-#define ROUNDS 15
+#define BURST	32
+#define FAR	8192
+#define NEAR	64
+#define ROUNDS	15
 #define PACKETS (1u << 20) /* per round */
 
 static struct rte_mbuf *packets[FAR];
@@ -30,10 +30,9 @@ static struct rte_mbuf *packets[FAR];
 static void
 fill(struct rte_mbuf *m, uint16_t size)
 {
-	static const uint8_t head[] = {
-		2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0,
-		0x45, 0, 0, 50, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,
-		0x10, 0, 0, 53, 0, 30, 0, 0};
+	static const uint8_t head[] = {2,    0, 0,  0,	0, 1, 2,    0, 0,  0,  0, 2,  8,  0,
+				       0x45, 0, 0,  50, 0, 0, 0,    0, 64, 17, 0, 0,  10, 0,
+				       0,    1, 10, 0,	0, 2, 0x10, 0, 0,  53, 0, 30, 0,  0};
 	uint8_t *data;
 
 	rte_pktmbuf_reset(m);
@@ -76,7 +75,8 @@ report(const char *object, const char *section)
 		struct program *program;
 		struct err err;
 
-		if (program_load(&program, object, section, (enum program_engine)engine, &err) != 0) {
+		if (program_load(&program, object, section, (enum program_engine)engine, &err) !=
+		    0) {
 			fprintf(stderr, "%s\n", err.text);
 			return 1;
 		}
@@ -101,7 +101,8 @@ main(int argc, char **argv)
 
 	if (used < 0)
 		return 1;
-	pool = rte_pktmbuf_pool_create("packets", FAR, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
+	pool = rte_pktmbuf_pool_create("packets", FAR, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE,
+				       SOCKET_ID_ANY);
 	if (pool == NULL || rte_pktmbuf_alloc_bulk(pool, packets, FAR) != 0) {
 		fprintf(stderr, "no memory for %d packets\n", FAR);
 		return 1;

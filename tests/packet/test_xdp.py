@@ -173,8 +173,8 @@ class Changes(Case):
         with self.router("xdp set dev 0 tx\n", []) as router:
             for line, message in (
                     ("xdp set dev 9 drop", "port '9': no such port"),
-                    ("xdp set dev 0", "a verdict: pass, drop, tx or redirect"),
-                    ("xdp set dev 0 bounce", "'bounce' is not pass, drop, tx or redirect"),
+                    ("xdp set dev 0", "a verdict: pass, drop, tx, redirect or obj"),
+                    ("xdp set dev 0 bounce", "'bounce' is not pass, drop, tx, redirect or obj"),
                     ("xdp set dev 0 drop now", "unexpected 'now'"),
                     ("xdp set dev 0 redirect", "dev PORT, or cpu LCORE"),
                     ("xdp set dev 0 redirect dev eth9", "port 'eth9': no such port"),

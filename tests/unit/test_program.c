@@ -34,7 +34,8 @@ load(const char *object, const char *section, enum program_engine engine)
 	return program;
 }
 
-/* A packet of `size` bytes 0, 1, 2... (each byte its place modulo 251), in segments of at most `most`. */
+/* A packet of `size` bytes 0, 1, 2... (each byte its place modulo 251), in segments of at most
+ * `most`. */
 static struct rte_mbuf *
 make_packet(unsigned size, unsigned most)
 {
@@ -107,7 +108,8 @@ every_code_comes_back_and_is_counted(void **state)
 	const char *object = compile(HEADER "NOREF_SECTION(\"code\")\n"
 					    "int code(const struct noref_packet *p)\n"
 					    "{ if (p->head[1] == 9) noref_redirect(p->head[2]);\n"
-					    "  return (int)p->head[0] - 3; }\n", v2);
+					    "  return (int)p->head[0] - 3; }\n",
+				     v2);
 	struct program *program = load(object, "code", PROGRAM_NATIVE);
 	struct rte_mbuf *pkts[10];
 	struct program_verdict verdicts[10];
@@ -147,10 +149,12 @@ a_redirect_names_a_port_or_a_worker(void **state)
 					    "NOREF_SECTION(\"worker\")\n"
 					    "int worker(const struct noref_packet *p)\n"
 					    "{ noref_redirect(1);\n"
-					    "  return noref_redirect_worker(p->hash); }\n", v2);
+					    "  return noref_redirect_worker(p->hash); }\n",
+				     v2);
 	struct program *port = load(object, "port", PROGRAM_NATIVE),
 		       *worker = load(object, "noref/worker", PROGRAM_NATIVE);
-	static const uint32_t nowhere[] = {5, 72, 127, 128, 0x10041, UINT16_MAX, 1u << 31, UINT32_MAX};
+	static const uint32_t nowhere[] = {5,	    72,		127,	  128,
+					   0x10041, UINT16_MAX, 1u << 31, UINT32_MAX};
 	struct rte_mbuf *m = make_packet(60, 60);
 	struct program_verdict v;
 
@@ -187,21 +191,23 @@ a_redirect_names_a_port_or_a_worker(void **state)
 static void
 the_view_ends_where_the_packet_does(void **state)
 {
-	/* Drops unless the view is as port (the length) and hash (segments) say; counts the head, in
-	 * words. */
-	const char *object = compile(HEADER "NOREF_SECTION(\"view\")\n"
-					    "int view(const struct noref_packet *p)\n"
-					    "{\n"
-					    "	const unsigned long long *q = (const void *)p->head;\n"
-					    "	#pragma unroll\n"
-					    "	for (unsigned i = 0; i < NOREF_HEAD / 8; i++)\n"
-					    "		noref_count(i, q[i]);\n"
-					    "	if (p->length != p->port || p->segments != p->hash)\n"
-					    "		return XDP_DROP;\n"
-					    "	if (p->held != (p->port < NOREF_HEAD ? p->port : NOREF_HEAD))\n"
-					    "		return XDP_DROP;\n"
-					    "	return XDP_PASS;\n"
-					    "}\n", v2);
+	/* Drops unless the view is as port (the length) and hash (segments) say; counts the head,
+	 * in words. */
+	const char *object =
+		compile(HEADER "NOREF_SECTION(\"view\")\n"
+			       "int view(const struct noref_packet *p)\n"
+			       "{\n"
+			       "	const unsigned long long *q = (const void *)p->head;\n"
+			       "	#pragma unroll\n"
+			       "	for (unsigned i = 0; i < NOREF_HEAD / 8; i++)\n"
+			       "		noref_count(i, q[i]);\n"
+			       "	if (p->length != p->port || p->segments != p->hash)\n"
+			       "		return XDP_DROP;\n"
+			       "	if (p->held != (p->port < NOREF_HEAD ? p->port : NOREF_HEAD))\n"
+			       "		return XDP_DROP;\n"
+			       "	return XDP_PASS;\n"
+			       "}\n",
+			v2);
 	struct program *program = load(object, "view", PROGRAM_NATIVE);
 	const unsigned sizes[] = {200, 0, 1, 13, 14, 64, 127, 128, 129, 60, 8000};
 
@@ -236,13 +242,15 @@ the_view_ends_where_the_packet_does(void **state)
 static void
 a_masked_index_reaches_all_of_the_head(void **state)
 {
-	const char *object = compile(HEADER "NOREF_SECTION(\"index\")\n"
-					    "int index(const struct noref_packet *p)\n"
-					    "{\n"
-					    "	noref_count(0, *noref_at(p, p->port & 127));\n"
-					    "	noref_count(1, noref_be32(p, 4 + (p->port & 63) + (p->hash & 31)));\n"
-					    "	return XDP_PASS;\n"
-					    "}\n", v2);
+	const char *object = compile(
+		HEADER "NOREF_SECTION(\"index\")\n"
+		       "int index(const struct noref_packet *p)\n"
+		       "{\n"
+		       "	noref_count(0, *noref_at(p, p->port & 127));\n"
+		       "	noref_count(1, noref_be32(p, 4 + (p->port & 63) + (p->hash & 31)));\n"
+		       "	return XDP_PASS;\n"
+		       "}\n",
+		v2);
 	struct program *program = load(object, "index", PROGRAM_NATIVE);
 	struct rte_mbuf *m = make_packet(200, 200);
 	uint64_t bytes = 0, words = 0;
@@ -281,10 +289,32 @@ with_arguments(unsigned size, unsigned most, uint64_t offset, uint64_t length)
 static const struct {
 	uint64_t offset, length;
 } bounds[] = {
-	{0, 0}, {0, 64}, {0, 65}, {15, 1}, {16, 16}, {99, 1}, {99, 2}, {100, 0}, {100, 1}, {101, 0},
-	{36, 64}, {37, 64}, {UINT64_MAX, 1}, {UINT64_MAX, 2}, {UINT64_MAX - 3, 10}, {10, UINT64_MAX},
-	{UINT32_MAX, 2}, {1ull << 32, 4}, {(1ull << 32) + 16, 4}, {16, (1ull << 32) + 4},
-	{UINT64_MAX, UINT64_MAX}, {INT64_MAX, 64}, {1ull << 63, 1}, {20, 0}, {60, 40}, {61, 40},
+	{0, 0},
+	{0, 64},
+	{0, 65},
+	{15, 1},
+	{16, 16},
+	{99, 1},
+	{99, 2},
+	{100, 0},
+	{100, 1},
+	{101, 0},
+	{36, 64},
+	{37, 64},
+	{UINT64_MAX, 1},
+	{UINT64_MAX, 2},
+	{UINT64_MAX - 3, 10},
+	{10, UINT64_MAX},
+	{UINT32_MAX, 2},
+	{1ull << 32, 4},
+	{(1ull << 32) + 16, 4},
+	{16, (1ull << 32) + 4},
+	{UINT64_MAX, UINT64_MAX},
+	{INT64_MAX, 64},
+	{1ull << 63, 1},
+	{20, 0},
+	{60, 40},
+	{61, 40},
 };
 
 static bool
@@ -297,18 +327,20 @@ static void
 a_load_stays_inside_packet_and_block(void **state)
 {
 	/* Sums up what it loaded into counter 1; the block begins as 64 times 1. */
-	const char *object = compile(FROM_PACKET "NOREF_SECTION(\"load\")\n"
-						 "int load(const struct noref_packet *p)\n"
-						 "{\n"
-						 "	struct noref_block b;\n"
-						 "	unsigned long long sum = 0; unsigned i;\n"
-						 "	__builtin_memset(&b, 1, sizeof(b));\n"
-						 "	long long rc = noref_load(OFFSET, &b, LENGTH);\n"
-						 "	#pragma unroll\n"
-						 "	for (i = 0; i < NOREF_BLOCK; i++) sum += b.bytes[i];\n"
-						 "	noref_count(1, sum);\n"
-						 "	return rc == 0 ? XDP_PASS : rc == -1 ? XDP_DROP : XDP_TX;\n"
-						 "}\n", v2);
+	const char *object = compile(
+		FROM_PACKET "NOREF_SECTION(\"load\")\n"
+			    "int load(const struct noref_packet *p)\n"
+			    "{\n"
+			    "	struct noref_block b;\n"
+			    "	unsigned long long sum = 0; unsigned i;\n"
+			    "	__builtin_memset(&b, 1, sizeof(b));\n"
+			    "	long long rc = noref_load(OFFSET, &b, LENGTH);\n"
+			    "	#pragma unroll\n"
+			    "	for (i = 0; i < NOREF_BLOCK; i++) sum += b.bytes[i];\n"
+			    "	noref_count(1, sum);\n"
+			    "	return rc == 0 ? XDP_PASS : rc == -1 ? XDP_DROP : XDP_TX;\n"
+			    "}\n",
+		v2);
 	(void)state;
 	for (unsigned engine = 0; engine < 2; engine++) {
 		struct program *program = load(object, "load", (enum program_engine)engine);
@@ -348,7 +380,8 @@ compile_store(void)
 				   "	if (rc == 0 && offset == 50 && p->head[50] != 0xee)\n"
 				   "		return XDP_TX;\n"
 				   "	return rc == 0 ? XDP_PASS : XDP_DROP;\n"
-				   "}\n", v2);
+				   "}\n",
+		       v2);
 }
 
 static void
@@ -378,8 +411,11 @@ a_store_changes_its_bytes_and_no_other(void **state)
 					bytes_of(m, bytes);
 					assert_memory_equal(bytes, arguments, 16);
 					for (unsigned i = 16; i < 100; i++)
-						assert_int_equal(bytes[i], good && i >= offset && i < offset + length
-										   ? 0xee : i);
+						assert_int_equal(bytes[i],
+								 good && i >= offset &&
+										 i < offset + length
+									 ? 0xee
+									 : i);
 				}
 				rte_pktmbuf_free(m);
 			}
@@ -398,12 +434,15 @@ a_store_changes_its_bytes_and_no_other(void **state)
 static void
 a_store_may_come_from_the_view(void **state)
 {
-	const char *object = compile(HEADER "NOREF_SECTION(\"move\")\n"
-					    "int move(const struct noref_packet *p)\n"
-					    "{\n"
-					    "	if (noref_store(4, (const struct noref_block *)p->head, 60)) return XDP_DROP;\n"
-					    "	return p->head[3] == 3 && p->head[4] == 0 && p->head[63] == 59 ? XDP_PASS : XDP_TX;\n"
-					    "}\n", v2);
+	const char *object = compile(
+		HEADER
+		"NOREF_SECTION(\"move\")\n"
+		"int move(const struct noref_packet *p)\n"
+		"{\n"
+		"	if (noref_store(4, (const struct noref_block *)p->head, 60)) return XDP_DROP;\n"
+		"	return p->head[3] == 3 && p->head[4] == 0 && p->head[63] == 59 ? XDP_PASS : XDP_TX;\n"
+		"}\n",
+		v2);
 	struct program *program = load(object, "move", PROGRAM_NATIVE);
 	struct rte_mbuf *m = make_packet(100, 7);
 	uint8_t bytes[100];
@@ -427,11 +466,12 @@ nobody_else_sees_a_store(void **state)
 	(void)state;
 	memset(ee, 0xee, sizeof(ee));
 	for (unsigned k = 0; k < RTE_DIM(offsets); k++) {
-		/* Three segments of 100; a clone shares them all, and either of the two is written to. */
+		/* Three segments of 100; a clone shares them all, and either of the two is written
+		 * to. */
 		for (unsigned which = 0; which < 2; which++) {
 			struct rte_mbuf *m = with_arguments(300, 100, offsets[k], 10);
-			struct rte_mbuf *clone = rte_pktmbuf_clone(m, pool), *kept = which ? m : clone,
-					*written = which ? clone : m;
+			struct rte_mbuf *clone = rte_pktmbuf_clone(m, pool),
+					*kept = which ? m : clone, *written = which ? clone : m;
 			uint8_t before[300], after[300];
 
 			assert_non_null(clone);
@@ -574,22 +614,25 @@ without_a_buffer_nothing_is_changed(void **state)
 static void
 numbers_are_read_and_written_in_network_order(void **state)
 {
-	const char *object = compile(FROM_PACKET
-				     "NOREF_SECTION(\"get\")\n"
-				     "int get(const struct noref_packet *p)\n"
-				     "{ noref_count(0, noref_get(OFFSET, LENGTH)); return XDP_PASS; }\n"
-				     "NOREF_SECTION(\"put\")\n"
-				     "int put(const struct noref_packet *p)\n"
-				     "{ return noref_put(OFFSET, LENGTH, 0x11223344a1b2c3d4ull) ? XDP_DROP : XDP_PASS; }\n",
-				     v2);
-	struct program *get = load(object, "get", PROGRAM_NATIVE), *put = load(object, "put", PROGRAM_NATIVE);
+	const char *object = compile(
+		FROM_PACKET
+		"NOREF_SECTION(\"get\")\n"
+		"int get(const struct noref_packet *p)\n"
+		"{ noref_count(0, noref_get(OFFSET, LENGTH)); return XDP_PASS; }\n"
+		"NOREF_SECTION(\"put\")\n"
+		"int put(const struct noref_packet *p)\n"
+		"{ return noref_put(OFFSET, LENGTH, 0x11223344a1b2c3d4ull) ? XDP_DROP : XDP_PASS; }\n",
+		v2);
+	struct program *get = load(object, "get", PROGRAM_NATIVE),
+		       *put = load(object, "put", PROGRAM_NATIVE);
 	static const uint8_t written[4] = {0xa1, 0xb2, 0xc3, 0xd4};
 
 	(void)state;
 	for (unsigned most = 16; most <= 256; most *= 4) {
 		for (uint64_t size = 0; size <= 9; size++) {
 			for (uint64_t offset = 16; offset <= 101; offset++) {
-				bool good = (size == 1 || size == 2 || size == 4) && offset + size <= 100;
+				bool good = (size == 1 || size == 2 || size == 4) &&
+					    offset + size <= 100;
 				struct rte_mbuf *m = with_arguments(100, most, offset, size);
 				uint64_t value = 0, before = counter(get, 0);
 				uint8_t bytes[100];
@@ -597,12 +640,15 @@ numbers_are_read_and_written_in_network_order(void **state)
 				for (unsigned i = 0; i < size; i++)
 					value = value << 8 | (offset + i);
 				assert_int_equal(ask(get, &m).code, XDP_PASS);
-				assert_int_equal(counter(get, 0) - before, good ? value : UINT64_MAX);
+				assert_int_equal(counter(get, 0) - before,
+						 good ? value : UINT64_MAX);
 				assert_int_equal(ask(put, &m).code, good ? XDP_PASS : XDP_DROP);
 				bytes_of(m, bytes);
 				for (unsigned i = 16; i < 100; i++)
-					assert_int_equal(bytes[i], good && i >= offset && i < offset + size
-									   ? written[4 - size + i - offset] : i);
+					assert_int_equal(bytes[i],
+							 good && i >= offset && i < offset + size
+								 ? written[4 - size + i - offset]
+								 : i);
 				rte_pktmbuf_free(m);
 			}
 		}
@@ -615,9 +661,11 @@ numbers_are_read_and_written_in_network_order(void **state)
 static void
 counters_are_sixteen(void **state)
 {
-	const char *object = compile(HEADER "NOREF_SECTION(\"count\")\n"
-					    "int count(const struct noref_packet *p)\n"
-					    "{ return noref_count(p->hash, p->port) ? XDP_DROP : XDP_PASS; }\n", v2);
+	const char *object =
+		compile(HEADER "NOREF_SECTION(\"count\")\n"
+			       "int count(const struct noref_packet *p)\n"
+			       "{ return noref_count(p->hash, p->port) ? XDP_DROP : XDP_PASS; }\n",
+			v2);
 	struct program *program = load(object, "count", PROGRAM_NATIVE);
 	struct rte_mbuf *m = make_packet(60, 60);
 
@@ -682,9 +730,11 @@ machine_code_and_interpreter_agree(void **state)
 			struct program_verdict a, b;
 
 			for (unsigned w = 0; w < 128; w += 4) {
-				static const uint32_t edges[] = {0, 1, UINT32_MAX, INT32_MAX, 1u << 31, 0xffff};
+				static const uint32_t edges[] = {0,	    1,	      UINT32_MAX,
+								 INT32_MAX, 1u << 31, 0xffff};
 				uint32_t r = (uint32_t)random();
-				uint32_t value = r % 4 == 0 ? edges[r / 4 % RTE_DIM(edges)] : r * 2654435761u;
+				uint32_t value = r % 4 == 0 ? edges[r / 4 % RTE_DIM(edges)]
+							    : r * 2654435761u;
 
 				memcpy(rte_pktmbuf_mtod_offset(m, void *, w), &value, 4);
 			}
@@ -710,16 +760,19 @@ helpers_work_from_any_depth_of_stack(void **state)
 		struct program *program;
 		struct rte_mbuf *m = make_packet(300, 7);
 
-		snprintf(source, sizeof(source),
-			 HEADER "NOREF_SECTION(\"deep\")\n"
-				"int deep(const struct noref_packet *p)\n"
-				"{\n"
-				"	volatile unsigned long long w[%u];\n"
-				"	struct noref_block b;\n"
-				"	w[0] = p->length; w[%u - 1] = p->held;\n"
-				"	if (noref_load(100, &b, 64) || noref_store(1, &b, 64)) return XDP_DROP;\n"
-				"	return noref_get(64, 1) == 163 && w[0] >= w[%u - 1] ? XDP_PASS : XDP_TX;\n"
-				"}\n", words, words, words);
+		snprintf(
+			source, sizeof(source),
+			HEADER
+			"NOREF_SECTION(\"deep\")\n"
+			"int deep(const struct noref_packet *p)\n"
+			"{\n"
+			"	volatile unsigned long long w[%u];\n"
+			"	struct noref_block b;\n"
+			"	w[0] = p->length; w[%u - 1] = p->held;\n"
+			"	if (noref_load(100, &b, 64) || noref_store(1, &b, 64)) return XDP_DROP;\n"
+			"	return noref_get(64, 1) == 163 && w[0] >= w[%u - 1] ? XDP_PASS : XDP_TX;\n"
+			"}\n",
+			words, words, words);
 		program = load(compile(source, v2), "deep", PROGRAM_NATIVE);
 		assert_int_equal(ask(program, &m).code, XDP_PASS);
 		rte_pktmbuf_free(m);

@@ -44,13 +44,14 @@ remove_folder(void)
 static int
 start_eal(const char *name)
 {
-	static char args[][40] = {"test", "--no-huge", "--no-pci", "--no-shconf", "-m", "64",
-				  "--no-telemetry", "--lcores=0", "--file-prefix="};
+	static char args[][40] = {"test", "--no-huge",	    "--no-pci",	  "--no-shconf",   "-m",
+				  "64",	  "--no-telemetry", "--lcores=0", "--file-prefix="};
 	char *argv[RTE_DIM(args) + 1] = {NULL};
 
 	for (unsigned i = 0; i < RTE_DIM(args); i++)
 		argv[i] = args[i];
-	snprintf(args[RTE_DIM(args) - 1], sizeof(args[0]), "--file-prefix=%s-%d", name, (int)getpid());
+	snprintf(args[RTE_DIM(args) - 1], sizeof(args[0]), "--file-prefix=%s-%d", name,
+		 (int)getpid());
 	if (mkdtemp(folder) == NULL || rte_eal_init(RTE_DIM(args), argv) < 0)
 		return -1;
 	have_clang = system("clang --version >/dev/null 2>&1") == 0;

@@ -24,131 +24,242 @@ static const struct refusal {
 	const char *title, *source, *flags, *section;
 	const char *says[3]; /* all of them in the sentence */
 } refusals[] = {
-	{"loop", PROGRAM("unsigned s = 0;\n"
-			 "#pragma nounroll\n"
-			 "for (unsigned i = 0; i < p->length; i++) { noref_count(i, 1); s ^= i; }\n"
-			 "return s & 1;"),
-	 V2, "test", {"has a loop: unroll it", "librte_bpf: ", "loops detected"}},
-	{"newer instructions", PROGRAM("return (int)p->length < (int)p->hash ? XDP_DROP : XDP_PASS;"),
-	 "-mcpu=v3", "test", {"compile with -mcpu=v2", "librte_bpf: ", "invalid opcode at pc"}},
-	{"newer atomics", PROGRAM("unsigned long long x = p->length;\n"
-				  "return __sync_fetch_and_add(&x, 5) + x;"),
-	 "-mcpu=v3", "test", {"compile with -mcpu=v2", "librte_bpf: "}},
-	{"outside the view", PROGRAM("return (p->head + NOREF_HEAD)[1];"), V2, "test",
+	{"loop",
+	 PROGRAM("unsigned s = 0;\n"
+		 "#pragma nounroll\n"
+		 "for (unsigned i = 0; i < p->length; i++) { noref_count(i, 1); s ^= i; }\n"
+		 "return s & 1;"),
+	 V2,
+	 "test",
+	 {"has a loop: unroll it", "librte_bpf: ", "loops detected"}},
+	{"newer instructions",
+	 PROGRAM("return (int)p->length < (int)p->hash ? XDP_DROP : XDP_PASS;"),
+	 "-mcpu=v3",
+	 "test",
+	 {"compile with -mcpu=v2", "librte_bpf: ", "invalid opcode at pc"}},
+	{"newer atomics",
+	 PROGRAM("unsigned long long x = p->length;\n"
+		 "return __sync_fetch_and_add(&x, 5) + x;"),
+	 "-mcpu=v3",
+	 "test",
+	 {"compile with -mcpu=v2", "librte_bpf: "}},
+	{"outside the view",
+	 PROGRAM("return (p->head + NOREF_HEAD)[1];"),
+	 V2,
+	 "test",
 	 {"beyond what it was given", "memory boundary violation"}},
-	{"in front of the view", PROGRAM("return ((const unsigned char *)p)[-1];"), V2, "test",
+	{"in front of the view",
+	 PROGRAM("return ((const unsigned char *)p)[-1];"),
+	 V2,
+	 "test",
 	 {"beyond what it was given", "memory boundary violation"}},
-	{"index out of bounds", PROGRAM("return *noref_at(p, p->length);"), V2, "test",
+	{"index out of bounds",
+	 PROGRAM("return *noref_at(p, p->length);"),
+	 V2,
+	 "test",
 	 {"beyond what it was given", "memory boundary violation"}},
-	{"half outside the view", PROGRAM("return *(const unsigned *)(p->head + NOREF_HEAD - 2);"), V2,
-	 "test", {"beyond what it was given"}},
-	{"small block", PROGRAM("unsigned long long small = 1;\n"
-				"noref_load(0, (struct noref_block *)&small, 8);\n"
-				"return small;"),
-	 V2, "test", {"beyond what it was given", "memory boundary violation"}},
-	{"number for a block", PROGRAM("return noref_load(0, (struct noref_block *)(long)p->length, 8);"),
-	 V2, "test", {"passes a helper something else", "Invalid argument type"}},
-	{"index only compared", PROGRAM("return p->length < 100 ? *noref_at(p, p->length) : 0;"), V2,
-	 "test", {"beyond what it was given"}},
-	{"index without noref_at", HEADER "NOREF_SECTION(\"test\") __attribute__((naked))\n"
-					  "int test(const struct noref_packet *p)\n"
-					  "{ asm volatile(\"r2 = 1; r2 += r1; r0 = *(u8 *)(r2 + 32); exit\"); }\n",
-	 V2, "test",
+	{"half outside the view",
+	 PROGRAM("return *(const unsigned *)(p->head + NOREF_HEAD - 2);"),
+	 V2,
+	 "test",
+	 {"beyond what it was given"}},
+	{"small block",
+	 PROGRAM("unsigned long long small = 1;\n"
+		 "noref_load(0, (struct noref_block *)&small, 8);\n"
+		 "return small;"),
+	 V2,
+	 "test",
+	 {"beyond what it was given", "memory boundary violation"}},
+	{"number for a block",
+	 PROGRAM("return noref_load(0, (struct noref_block *)(long)p->length, 8);"),
+	 V2,
+	 "test",
+	 {"passes a helper something else", "Invalid argument type"}},
+	{"index only compared",
+	 PROGRAM("return p->length < 100 ? *noref_at(p, p->length) : 0;"),
+	 V2,
+	 "test",
+	 {"beyond what it was given"}},
+	{"index without noref_at",
+	 HEADER "NOREF_SECTION(\"test\") __attribute__((naked))\n"
+		"int test(const struct noref_packet *p)\n"
+		"{ asm volatile(\"r2 = 1; r2 += r1; r0 = *(u8 *)(r2 + 32); exit\"); }\n",
+	 V2,
+	 "test",
 	 {"no pointer it was given (noref_at() makes one)", "not a pointer"}},
-	{"pointer out of the packet", PROGRAM("return **(unsigned char **)(long)p->head;"), V2, "test",
+	{"pointer out of the packet",
+	 PROGRAM("return **(unsigned char **)(long)p->head;"),
+	 V2,
+	 "test",
 	 {"no pointer it was given", "not a pointer"}},
-	{"stack by variable", PROGRAM("volatile unsigned char a[16];\n"
-				      "a[p->length & 15] = 2; return a[p->hash & 15];"),
-	 V2, "test", {"indexes an array on its stack"}},
-	{"deep stack", HEADER "NOREF_SECTION(\"test\") __attribute__((naked))\n"
-			      "int test(const struct noref_packet *p)\n"
-			      "{ asm volatile(\"r0 = 1; *(u64 *)(r10 - 520) = r0; exit\"); }\n",
-	 V2, "test", {"512 bytes of stack", "memory boundary violation"}},
-	{"nothing returned", HEADER "NOREF_SECTION(\"test\") __attribute__((naked))\n"
-				    "int test(const struct noref_packet *p) { asm volatile(\"exit\"); }\n",
-	 V2, "test", {"may end without a verdict"}},
-	{"unset value", HEADER "NOREF_SECTION(\"test\") __attribute__((naked))\n"
-			       "int test(const struct noref_packet *p)\n"
-			       "{ asm volatile(\"r0 = r5; exit\"); }\n",
-	 V2, "test", {"value it has not set"}},
-	{"unset stack", HEADER "NOREF_SECTION(\"test\") __attribute__((naked))\n"
-			       "int test(const struct noref_packet *p)\n"
-			       "{ asm volatile(\"r0 = *(u64 *)(r10 - 8); exit\"); }\n",
-	 V2, "test", {"reads from its stack what it has not written"}},
-	{"no way there", HEADER "NOREF_SECTION(\"test\") __attribute__((naked))\n"
-				"int test(const struct noref_packet *p)\n"
-				"{ asm volatile(\"r0 = 1; exit; r0 = 2; exit\"); }\n",
-	 V2, "test", {"instructions nothing leads to", "unreachable"}},
-	{"past the end", HEADER "NOREF_SECTION(\"test\") __attribute__((naked))\n"
-				"int test(const struct noref_packet *p) { asm volatile(\"r0 = 1\"); }\n",
-	 V2, "test", {"runs on past its end"}},
-	{"jump past the end", HEADER "NOREF_SECTION(\"test\") __attribute__((naked))\n"
-				     "int test(const struct noref_packet *p)\n"
-				     "{ asm volatile(\"r0 = 1; if r0 == 3 goto +1; exit\"); }\n",
-	 V2, "test", {"runs on past its end"}},
-	{"jump into a load", HEADER "NOREF_SECTION(\"test\") __attribute__((naked))\n"
-				    "int test(const struct noref_packet *p)\n"
-				    "{ asm volatile(\"r0 = 1; if r0 == 3 goto +1;\"\n"
-				    "  \"r0 = 0x123456789 ll; exit\"); }\n",
-	 V2, "test", {"leads nowhere"}},
-	{"first a branch", HEADER "NOREF_SECTION(\"test\") __attribute__((naked))\n"
-				  "int test(const struct noref_packet *p)\n"
-				  "{ asm volatile(\"if r1 == 0 goto +2; r0 = 1; exit;\"\n"
-				  "  \"r0 = *(u64 *)(r1 + 4000); exit\"); }\n",
-	 V2, "test", {"begins with a branch"}},
-	{"unknown function", HEADER "extern int elsewhere(int);\n"
-				    "NOREF_SECTION(\"test\")\n"
-				    "int test(const struct noref_packet *p) { return elsewhere(1); }\n",
-	 V2, "test", {"calls elsewhere, which is no helper"}},
-	{"function not inlined", HEADER "static __attribute__((noinline)) int other(int x)\n"
-					"{ return x * 77 ^ x >> 3; }\n"
-					"NOREF_SECTION(\"test\")\n"
-					"int test(const struct noref_packet *p)\n"
-					"{ return other(p->length) + other(p->hash); }\n",
-	 V2, "test", {"calls a function", "must be NOREF_INLINE"}},
-	{"two functions", HEADER "NOREF_SECTION(\"test\") int one(const struct noref_packet *p)\n"
-				 "{ return XDP_DROP; }\n"
-				 "NOREF_SECTION(\"test\") int two(const struct noref_packet *p)\n"
-				 "{ return XDP_PASS; }\n",
-	 V2, "test", {"holds 2 functions"}},
-	{"kernel helper", HEADER "static long (*bpf_redirect)(unsigned, unsigned long) = (void *)23;\n"
-				 "NOREF_SECTION(\"test\")\n"
-				 "int test(const struct noref_packet *p) { return bpf_redirect(1, 0); }\n",
-	 V2, "test", {"helper number 23 of the kernel's"}},
+	{"stack by variable",
+	 PROGRAM("volatile unsigned char a[16];\n"
+		 "a[p->length & 15] = 2; return a[p->hash & 15];"),
+	 V2,
+	 "test",
+	 {"indexes an array on its stack"}},
+	{"deep stack",
+	 HEADER "NOREF_SECTION(\"test\") __attribute__((naked))\n"
+		"int test(const struct noref_packet *p)\n"
+		"{ asm volatile(\"r0 = 1; *(u64 *)(r10 - 520) = r0; exit\"); }\n",
+	 V2,
+	 "test",
+	 {"512 bytes of stack", "memory boundary violation"}},
+	{"nothing returned",
+	 HEADER "NOREF_SECTION(\"test\") __attribute__((naked))\n"
+		"int test(const struct noref_packet *p) { asm volatile(\"exit\"); }\n",
+	 V2,
+	 "test",
+	 {"may end without a verdict"}},
+	{"unset value",
+	 HEADER "NOREF_SECTION(\"test\") __attribute__((naked))\n"
+		"int test(const struct noref_packet *p)\n"
+		"{ asm volatile(\"r0 = r5; exit\"); }\n",
+	 V2,
+	 "test",
+	 {"value it has not set"}},
+	{"unset stack",
+	 HEADER "NOREF_SECTION(\"test\") __attribute__((naked))\n"
+		"int test(const struct noref_packet *p)\n"
+		"{ asm volatile(\"r0 = *(u64 *)(r10 - 8); exit\"); }\n",
+	 V2,
+	 "test",
+	 {"reads from its stack what it has not written"}},
+	{"no way there",
+	 HEADER "NOREF_SECTION(\"test\") __attribute__((naked))\n"
+		"int test(const struct noref_packet *p)\n"
+		"{ asm volatile(\"r0 = 1; exit; r0 = 2; exit\"); }\n",
+	 V2,
+	 "test",
+	 {"instructions nothing leads to", "unreachable"}},
+	{"past the end",
+	 HEADER "NOREF_SECTION(\"test\") __attribute__((naked))\n"
+		"int test(const struct noref_packet *p) { asm volatile(\"r0 = 1\"); }\n",
+	 V2,
+	 "test",
+	 {"runs on past its end"}},
+	{"jump past the end",
+	 HEADER "NOREF_SECTION(\"test\") __attribute__((naked))\n"
+		"int test(const struct noref_packet *p)\n"
+		"{ asm volatile(\"r0 = 1; if r0 == 3 goto +1; exit\"); }\n",
+	 V2,
+	 "test",
+	 {"runs on past its end"}},
+	{"jump into a load",
+	 HEADER "NOREF_SECTION(\"test\") __attribute__((naked))\n"
+		"int test(const struct noref_packet *p)\n"
+		"{ asm volatile(\"r0 = 1; if r0 == 3 goto +1;\"\n"
+		"  \"r0 = 0x123456789 ll; exit\"); }\n",
+	 V2,
+	 "test",
+	 {"leads nowhere"}},
+	{"first a branch",
+	 HEADER "NOREF_SECTION(\"test\") __attribute__((naked))\n"
+		"int test(const struct noref_packet *p)\n"
+		"{ asm volatile(\"if r1 == 0 goto +2; r0 = 1; exit;\"\n"
+		"  \"r0 = *(u64 *)(r1 + 4000); exit\"); }\n",
+	 V2,
+	 "test",
+	 {"begins with a branch"}},
+	{"unknown function",
+	 HEADER "extern int elsewhere(int);\n"
+		"NOREF_SECTION(\"test\")\n"
+		"int test(const struct noref_packet *p) { return elsewhere(1); }\n",
+	 V2,
+	 "test",
+	 {"calls elsewhere, which is no helper"}},
+	{"function not inlined",
+	 HEADER "static __attribute__((noinline)) int other(int x)\n"
+		"{ return x * 77 ^ x >> 3; }\n"
+		"NOREF_SECTION(\"test\")\n"
+		"int test(const struct noref_packet *p)\n"
+		"{ return other(p->length) + other(p->hash); }\n",
+	 V2,
+	 "test",
+	 {"calls a function", "must be NOREF_INLINE"}},
+	{"two functions",
+	 HEADER "NOREF_SECTION(\"test\") int one(const struct noref_packet *p)\n"
+		"{ return XDP_DROP; }\n"
+		"NOREF_SECTION(\"test\") int two(const struct noref_packet *p)\n"
+		"{ return XDP_PASS; }\n",
+	 V2,
+	 "test",
+	 {"holds 2 functions"}},
+	{"kernel helper",
+	 HEADER "static long (*bpf_redirect)(unsigned, unsigned long) = (void *)23;\n"
+		"NOREF_SECTION(\"test\")\n"
+		"int test(const struct noref_packet *p) { return bpf_redirect(1, 0); }\n",
+	 V2,
+	 "test",
+	 {"helper number 23 of the kernel's"}},
 	{"kernel helper with a number of ours",
 	 HEADER "static long (*bpf_map_lookup_elem)(const void *, unsigned long) = (void *)1;\n"
 		"NOREF_SECTION(\"test\")\n"
 		"int test(const struct noref_packet *p) { return bpf_map_lookup_elem(p, 0); }\n",
-	 V2, "test", {"helper number 1 of the kernel's"}},
-	{"global variable", HEADER "int seen;\n"
-				   "NOREF_SECTION(\"test\")\n"
-				   "int test(const struct noref_packet *p) { return seen++; }\n",
-	 V2, "test", {"global variable", "seen", "noref_count()"}},
-	{"constant table", HEADER "static const int table[] = {7, 1, 9, 2, 3, 4, 8, 1};\n"
-				  "NOREF_SECTION(\"test\")\n"
-				  "int test(const struct noref_packet *p) { return table[p->length & 7]; }\n",
-	 V2, "test", {"constant table", ".rodata"}},
-	{"for the kernel", "struct xdp_md { unsigned data, data_end; };\n"
-			   "__attribute__((section(\"xdp\"), used)) int prog(struct xdp_md *c)\n"
-			   "{ return c->data + 14 > c->data_end ? 1 : 2; }\n",
-	 V2, "xdp", {"laid out for the kernel", "noref_xdp.h"}},
-	{"for the kernel, named", "__attribute__((section(\"xdp/mine\"), used)) int prog(void *c)\n"
-				  "{ return 2; }\n",
-	 V2, "mine", {"laid out for the kernel", "noref_xdp.h"}},
-	{"maps", HEADER "struct { int (*type)[2]; } counts __attribute__((section(\".maps\"), used));\n"
-			"NOREF_SECTION(\"test\")\n"
-			"int test(const struct noref_packet *p) { return 2; }\n",
-	 V2, "test", {"has maps", "noref_count()"}},
-	{"field offsets", HEADER "struct kernels { int a, b; } __attribute__((preserve_access_index));\n"
-				 "NOREF_SECTION(\"test\")\n"
-				 "int test(const struct noref_packet *p) { return ((struct kernels *)p)->b; }\n",
-	 V2 " -g", "test", {"laid out for the kernel", "CO-RE"}},
-	{"no such section", PROGRAM("return XDP_DROP;"), V2, "other",
+	 V2,
+	 "test",
+	 {"helper number 1 of the kernel's"}},
+	{"global variable",
+	 HEADER "int seen;\n"
+		"NOREF_SECTION(\"test\")\n"
+		"int test(const struct noref_packet *p) { return seen++; }\n",
+	 V2,
+	 "test",
+	 {"global variable", "seen", "noref_count()"}},
+	{"constant table",
+	 HEADER "static const int table[] = {7, 1, 9, 2, 3, 4, 8, 1};\n"
+		"NOREF_SECTION(\"test\")\n"
+		"int test(const struct noref_packet *p) { return table[p->length & 7]; }\n",
+	 V2,
+	 "test",
+	 {"constant table", ".rodata"}},
+	{"for the kernel",
+	 "struct xdp_md { unsigned data, data_end; };\n"
+	 "__attribute__((section(\"xdp\"), used)) int prog(struct xdp_md *c)\n"
+	 "{ return c->data + 14 > c->data_end ? 1 : 2; }\n",
+	 V2,
+	 "xdp",
+	 {"laid out for the kernel", "noref_xdp.h"}},
+	{"for the kernel, named",
+	 "__attribute__((section(\"xdp/mine\"), used)) int prog(void *c)\n"
+	 "{ return 2; }\n",
+	 V2,
+	 "mine",
+	 {"laid out for the kernel", "noref_xdp.h"}},
+	{"maps",
+	 HEADER "struct { int (*type)[2]; } counts __attribute__((section(\".maps\"), used));\n"
+		"NOREF_SECTION(\"test\")\n"
+		"int test(const struct noref_packet *p) { return 2; }\n",
+	 V2,
+	 "test",
+	 {"has maps", "noref_count()"}},
+	{"field offsets",
+	 HEADER "struct kernels { int a, b; } __attribute__((preserve_access_index));\n"
+		"NOREF_SECTION(\"test\")\n"
+		"int test(const struct noref_packet *p) { return ((struct kernels *)p)->b; }\n",
+	 V2 " -g",
+	 "test",
+	 {"laid out for the kernel", "CO-RE"}},
+	{"no such section",
+	 PROGRAM("return XDP_DROP;"),
+	 V2,
+	 "other",
 	 {"has no section noref/other; it has noref/test"}},
-	{"no section at all", "int f(int x) { return x; }\n", V2, "test", {"nor any that begins with noref/"}},
+	{"no section at all",
+	 "int f(int x) { return x; }\n",
+	 V2,
+	 "test",
+	 {"nor any that begins with noref/"}},
 	{"data", HEADER "NOREF_SECTION(\"test\") int value = 7;\n", V2, "test", {"holds no code"}},
-	{"the other byte order", PROGRAM("return XDP_DROP;"), V2 " -target bpfeb", "test", {"byte order"}},
-	{"another machine", "int f(void) { return 1; }\n", "-target x86_64-linux-gnu", "test",
+	{"the other byte order",
+	 PROGRAM("return XDP_DROP;"),
+	 V2 " -target bpfeb",
+	 "test",
+	 {"byte order"}},
+	{"another machine",
+	 "int f(void) { return 1; }\n",
+	 "-target x86_64-linux-gnu",
+	 "test",
 	 {"made for another machine", "62"}},
 	{"bitcode", PROGRAM("return XDP_DROP;"), V2 " -emit-llvm", "test", {"not an ELF file"}},
 };
@@ -192,7 +303,8 @@ each_reason_has_its_sentence(void **state)
 
 		for (unsigned k = 0; k < RTE_DIM(r->says) && r->says[k] != NULL; k++)
 			if (strstr(text, r->says[k]) == NULL)
-				fail_msg("%s: \"%s\" does not say \"%s\"", r->title, text, r->says[k]);
+				fail_msg("%s: \"%s\" does not say \"%s\"", r->title, text,
+					 r->says[k]);
 	}
 	assert_ptr_equal(rte_log_get_stream(), log);
 }
@@ -255,11 +367,13 @@ many_ways_are_refused_at_once(void **state)
 		const char *object;
 		int rc;
 
-		used = (size_t)sprintf(source, HEADER "NOREF_SECTION(\"test\")\n"
-						      "int test(const struct noref_packet *p)\n{\n");
+		used = (size_t)sprintf(source,
+				       HEADER "NOREF_SECTION(\"test\")\n"
+					      "int test(const struct noref_packet *p)\n{\n");
 		for (unsigned i = 0; i < n; i++)
 			used += (size_t)sprintf(source + used,
-						"if (p->head[%u] == %u) noref_count(1, 1);\n", i, i + 3);
+						"if (p->head[%u] == %u) noref_count(1, 1);\n", i,
+						i + 3);
 		sprintf(source + used, "return XDP_PASS;\n}\n");
 		object = compile(source, V2);
 		began = clock();
@@ -317,8 +431,10 @@ static size_t
 mutate(uint8_t *to, const uint8_t *from, size_t size)
 {
 	const Elf64_Ehdr *eh = (const void *)from;
-	static const uint64_t edges[] = {0, 1, 7, 8, UINT8_MAX, UINT16_MAX, INT32_MAX, UINT32_MAX,
-					 UINT64_MAX, UINT64_MAX - 7, 1ull << 63};
+	static const uint64_t edges[] = {
+		0,	    1,	       7,	   8,	       UINT8_MAX,
+		UINT16_MAX, INT32_MAX, UINT32_MAX, UINT64_MAX, UINT64_MAX - 7,
+		1ull << 63};
 	unsigned changes = 1 + below(4);
 
 	memcpy(to, from, size);
@@ -375,8 +491,8 @@ damaged_objects_are_refused_or_load(void **state)
 			struct err err = {""};
 
 			write_file(object, bad, mutate(bad, good, size));
-			if (program_load(&program, object, i % 4 == 0 ? "other" : "test", PROGRAM_NATIVE,
-					 &err) == 0) {
+			if (program_load(&program, object, i % 4 == 0 ? "other" : "test",
+					 PROGRAM_NATIVE, &err) == 0) {
 				loaded++;
 				program_free(program);
 			} else {
@@ -420,10 +536,15 @@ noise_is_refused(void **state)
 	snprintf(path, sizeof(path), "%s/noise", folder);
 	for (unsigned i = 0; i < 2000; i++) {
 		size_t size = 1 + below(sizeof(noise));
-		Elf64_Ehdr eh = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
-				 .e_type = ET_REL, .e_machine = EM_BPF, .e_version = EV_CURRENT,
-				 .e_shoff = 64, .e_shentsize = sizeof(Elf64_Shdr),
-				 .e_shnum = (uint16_t)(1 + below(20)), .e_shstrndx = 1};
+		Elf64_Ehdr eh = {
+			.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+			.e_type = ET_REL,
+			.e_machine = EM_BPF,
+			.e_version = EV_CURRENT,
+			.e_shoff = 64,
+			.e_shentsize = sizeof(Elf64_Shdr),
+			.e_shnum = (uint16_t)(1 + below(20)),
+			.e_shstrndx = 1};
 
 		for (size_t k = 0; k < size; k++)
 			noise[k] = (uint8_t)random();

@@ -12,6 +12,7 @@
 #include <rte_cycles.h>
 #include <rte_version.h>
 
+#include "account.h"
 #include "control.h"
 #include "net.h"
 #include "version.h"
@@ -178,6 +179,7 @@ show_worker(struct out *out, const struct worker *w)
 	out_json_uint(out, "drops", stats_dropped(stats));
 	out_json_double(out, "cycles_per_packet", per_packet, 1);
 	out_json_double(out, "busy_percent", busy, 1);
+	account_show_json(out, w);
 	out_json_end(out);
 }
 
@@ -195,6 +197,7 @@ show_lcore(struct call *call)
 	for (unsigned id = 0; id < workers_count(); id++)
 		show_worker(call->out, worker_at(id));
 	out_json_end(call->out);
+	account_show(call->out);
 	return 0;
 }
 
@@ -269,7 +272,8 @@ show_commands_register(struct console *console)
 		{"clear drops", "count drops from zero", clear_drops, NULL},
 		{"show balance", "received + originated = transmitted + delivered + dropped + held",
 		 show_balance, NULL},
-		{"show lcore", "workers: queues, packets, drops, cycles per packet, busy share",
+		{"show lcore", "workers: queues, packets, drops, cycles per packet, busy share; "
+			       "stages with `set account on`",
 		 show_lcore, NULL},
 		{"show version", "versions of noref and DPDK", show_version, NULL},
 		{"show config", "the commands that would rebuild the present state", show_config, NULL},

@@ -56,6 +56,8 @@ enum {
 struct burst {
 	unsigned n;
 	unsigned more;                           /**< buffers behind the first of each frame */
+	unsigned first;                          /**< places before it have been sent already */
+	bool large;                              /**< tables are larger than the caches */
 	bool traced;                             /**< some place has a trace */
 	bool fixed6;                             /**< some IPv6 packet may have its `via` fixed */
 	struct rte_mbuf *pkts[BURST_MAX];
@@ -74,7 +76,6 @@ struct burst {
 	struct place_list ip4;                   /**< IPv4 packets to be checked and routed */
 	struct place_list ip6;                   /**< IPv6 packets to be checked */
 	struct place_list ip6_route;             /**< IPv6 packets checked, to be routed */
-	struct place_list ip6_trie;              /**< ... and not in the exact-match tables */
 	struct place_list sid_list;              /**< IPv6 packets to a SID */
 	/** ARP and neighbour discovery, to be handed over when the rest is done: an answer may be
 	 * what a packet before it waits for. */
@@ -130,6 +131,7 @@ struct poll_list {
 /** Cycles and packets of the stages, when asked for. */
 enum stage {
 	STAGE_RECEIVE,
+	STAGE_ACTIONS, /* verdicts, rules, sockets */
 	STAGE_PARSE,
 	STAGE_SID,
 	STAGE_LOOKUP,
@@ -148,7 +150,8 @@ struct worker {
 	int socket;
 	uint32_t tx_dirty;           /**< bit per port with frames in tx[port] */
 	bool woke_control;
-	bool account;                /**< per-stage cycles are wanted */
+	bool account;                /**< cycles of stages are counted */
+	bool account_wanted;         /**< ... or shall be: written by the control thread */
 	bool launched;               /**< control thread: its loop is running */
 
 	struct rte_ring *from_control; /**< PACKET_FRAME, PACKET_FORWARD, PACKET_ROUTE */
@@ -164,6 +167,7 @@ struct worker {
 	/* Loop account: cycles in loops that found packets, and in all loops. */
 	uint64_t busy_cycles, loop_cycles, loops, busy_loops;
 	uint64_t stage_cycles[STAGE_COUNT];
+	uint64_t stage_packets;      /**< received while they were counted */
 	uint64_t stage_mark;
 
 	struct stats stats;
@@ -333,6 +337,6 @@ void journey_resume(struct worker *w, struct burst *b, const struct port *port, 
 /** Route the packets in w->own. */
 void journey_own(struct worker *w);
 /** Forget what the burst was about and take `n` packets in pkts[] as new. */
-void burst_begin(struct burst *b, unsigned n, uint16_t iface, uint16_t vrf);
+void burst_begin(struct burst *b, unsigned n);
 
 #endif

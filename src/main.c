@@ -14,6 +14,7 @@
 #include <rte_errno.h>
 #include <rte_lcore.h>
 
+#include "account.h"
 #include "classify.h"
 #include "console.h"
 #include "control.h"
@@ -130,6 +131,7 @@ make_console(void)
 	if (console == NULL)
 		return NULL;
 	show_commands_register(console);
+	account_commands_register(console);
 	port_commands_register(console);
 	pool_commands_register(console);
 	net_commands_register(console);

@@ -14,6 +14,7 @@
  * pointer, which are zero in the address of an mbuf.
  */
 
+#include <rte_cycles.h>
 #include <rte_ring.h>
 
 #include "datapath.h"
@@ -227,7 +228,7 @@ go_on(struct worker *w, void *const items[], unsigned n)
 		b->pkts[k] = m;
 	}
 	packets_guard(b->pkts, k);
-	burst_begin(b, k, port->iface, iface_at(port->iface)->vrf);
+	burst_begin(b, k);
 	if (unlikely((tags & TAG_TRACED) != 0)) {
 		b->traced = true;
 		for (unsigned i = 0; i < k; i++)
@@ -240,6 +241,10 @@ go_on(struct worker *w, void *const items[], unsigned n)
 	w->stats.received -= k;
 	w->stats.port[id].rx_packets -= k;
 	w->stats.port[id].rx_bytes -= bytes;
+	if (unlikely(w->account)) {
+		w->stage_mark = rte_rdtsc();
+		w->stage_packets += k;
+	}
 	journey_resume(w, b, port, from == TAG_DEMUX ? RESUME_DEMUX : RESUME_CLASSIFY);
 	return k;
 }

@@ -6,6 +6,7 @@
 
 #include <rte_cycles.h>
 
+#include "account.h"
 #include "control.h"
 #include "datapath.h"
 #include "trace.h"
@@ -124,8 +125,11 @@ worker_main(void *arg)
 		journey_own(w);
 		verdict_flush(w);
 		tx_flush_all(w);
+		if (unlikely(w->account && n != 0))
+			w->stage_cycles[STAGE_TRANSMIT] += rte_rdtsc() - w->stage_mark;
 		worker_free_dropped(w);
 		take_snapshot(w);
+		account_poll(w);
 		w->last_note = 0;
 		rcu_quiescent(rcu, w->id);
 		if (unlikely(w->woke_control)) {
@@ -142,8 +146,6 @@ worker_main(void *arg)
 		} else if (++idle % IDLE_LOOPS == 0) {
 			reclaim(w);
 		}
-		if (unlikely(w->account))
-			w->stage_cycles[STAGE_TRANSMIT] += n != 0 ? now - w->stage_mark : 0;
 		before = now;
 	}
 	rcu_offline(rcu, w->id);

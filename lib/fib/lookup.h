@@ -492,21 +492,20 @@ fib6_fetch_buckets(const struct fib6 *const fibs[], const uint8_t *const addrs[]
 	}
 }
 
-/** trie_only: the tables in front are known to have no answer. */
-static inline __attribute__((always_inline)) void
+static inline void
 fib6_lookup_ways(const struct fib6 *const fibs[], const uint8_t *const addrs[], uint32_t values[],
-		 unsigned n, bool trie_only)
+		 unsigned n)
 {
 	struct fib_way ways[FIB_WAYS];
 	uint8_t todo[FIB_WAYS];
 	bool large = n > 0 && fib_large((const struct fib_reader *)fibs[0]);
 	unsigned left = 0;
 
-	if (large && !trie_only)
+	if (large)
 		fib6_fetch_buckets(fibs, addrs, n);
 	for (unsigned i = 0; i < n; i++) {
 		const struct fib_reader *r = (const struct fib_reader *)fibs[i];
-		uint32_t front = trie_only ? 0 : fib_load(&r->front);
+		uint32_t front = fib_load(&r->front);
 		struct fib_way *w = &ways[i];
 
 		w->best = front == 0 ? 0 : fib6_front_lookup(r, front, addrs[i]);
@@ -538,6 +537,13 @@ fib6_lookup_front(const struct fib6 *fib, const uint8_t addr[16])
 	return front != 0 ? fib6_front_lookup(r, front, addr) : 0;
 }
 
+/** What fib6_lookup() says of an address of which fib6_lookup_front() knew nothing. */
+static inline uint32_t
+fib6_lookup_trie(const struct fib6 *fib, const uint8_t addr[16])
+{
+	return fib6_trie_lookup((const struct fib_reader *)fib, addr);
+}
+
 /** n lookups, each in its own table. */
 static inline void
 fib6_lookup_burst(const struct fib6 *const fibs[], const uint8_t *const addrs[], uint32_t values[],
@@ -545,17 +551,7 @@ fib6_lookup_burst(const struct fib6 *const fibs[], const uint8_t *const addrs[],
 {
 	for (unsigned i = 0; i < n; i += FIB_WAYS)
 		fib6_lookup_ways(&fibs[i], &addrs[i], &values[i],
-				 n - i < FIB_WAYS ? n - i : FIB_WAYS, false);
-}
-
-/** The same for addresses of which fib6_lookup_front() knew nothing. */
-static inline void
-fib6_lookup_burst_trie(const struct fib6 *const fibs[], const uint8_t *const addrs[],
-		       uint32_t values[], unsigned n)
-{
-	for (unsigned i = 0; i < n; i += FIB_WAYS)
-		fib6_lookup_ways(&fibs[i], &addrs[i], &values[i],
-				 n - i < FIB_WAYS ? n - i : FIB_WAYS, true);
+				 n - i < FIB_WAYS ? n - i : FIB_WAYS);
 }
 
 #endif

@@ -58,8 +58,8 @@ const struct spread *classify_queue_worker(const struct port *port, uint32_t que
 
 /* --- workers ---------------------------------------------------------------------------- */
 
-/** Apply the rules of port->rules to the burst received on the port. What they consume is accounted for
- * and the gaps are closed; what stays goes on. */
+/** Apply the rules of port->rules to the burst received on the port. What they consume is accounted
+ * for and the gaps are closed; what stays goes on. */
 void classify_burst(struct worker *w, struct burst *b, const struct port *port);
 
 #endif

@@ -144,8 +144,7 @@ classify_commit(struct ruleset *set)
 	struct port *port;
 
 	ruleset_commit(set);
-	PORT_FOREACH(port)
-	{
+	PORT_FOREACH(port) {
 		if (bound[port->id] == set)
 			publish(port);
 	}

@@ -48,8 +48,8 @@
 /** What a packet has. Bits of flow_rule.present and present_mask. */
 enum flow_has {
 	FLOW_HAS_ETH = 1 << 0,
-	FLOW_HAS_VLAN = 1 << 1,     /**< a tag: vlan[0] */
-	FLOW_HAS_VLAN2 = 1 << 2,    /**< a second: vlan[1] */
+	FLOW_HAS_VLAN = 1 << 1,	 /**< a tag: vlan[0] */
+	FLOW_HAS_VLAN2 = 1 << 2, /**< a second: vlan[1] */
 	FLOW_HAS_IP4 = 1 << 4,
 	FLOW_HAS_IP6 = 1 << 5,
 	FLOW_HAS_FRAGMENT6 = 1 << 6, /**< an IPv6 fragment header (`has_frag_ext`) */
@@ -116,10 +116,10 @@ static_assert(sizeof(struct flow_headers) == 14 + 8 + 2 * (40 + 20),
  */
 struct flow_range {
 	uint16_t offset;
-	uint8_t size;      /**< bytes, 1 to 16; within one header */
-	uint8_t mask[16];  /**< the first `size` bytes count, here and below */
+	uint8_t size;	  /**< bytes, 1 to 16; within one header */
+	uint8_t mask[16]; /**< the first `size` bytes count, here and below */
 	uint8_t low[16];
-	uint8_t high[16];  /**< inclusive */
+	uint8_t high[16]; /**< inclusive */
 };
 
 #define FLOW_RANGES_MAX 8
@@ -129,18 +129,18 @@ enum flow_fate {
 	FLOW_PASSTHRU, /**< nothing here: later rules are asked */
 	FLOW_ACCEPT,   /**< no later rule is asked */
 	FLOW_DROP,
-	FLOW_QUEUE,    /**< to the worker that polls receive queue `target` of the packet's port */
-	FLOW_LCORE,    /**< to the worker on lcore `target` */
-	FLOW_PORT,     /**< sent on the port with ethdev id `target`, as it is */
-	FLOW_JUMP,     /**< the rules of group `target` go on; none matches: accepted */
+	FLOW_QUEUE, /**< to the worker that polls receive queue `target` of the packet's port */
+	FLOW_LCORE, /**< to the worker on lcore `target` */
+	FLOW_PORT,  /**< sent on the port with ethdev id `target`, as it is */
+	FLOW_JUMP,  /**< the rules of group `target` go on; none matches: accepted */
 };
 
 struct flow_rule {
-	uint32_t id;            /**< what it is called in traces; the caller's */
+	uint32_t id; /**< what it is called in traces; the caller's */
 	uint32_t group;
-	uint32_t priority;      /**< lower ones are asked first; of equal ones the older */
-	uint32_t present;       /**< FLOW_HAS_*: what the packet has, */
-	uint32_t present_mask;  /**< as far as these bits are concerned */
+	uint32_t priority;     /**< lower ones are asked first; of equal ones the older */
+	uint32_t present;      /**< FLOW_HAS_*: what the packet has, */
+	uint32_t present_mask; /**< as far as these bits are concerned */
 	struct flow_headers value;
 	struct flow_headers mask;
 	unsigned ranges;
@@ -148,7 +148,7 @@ struct flow_rule {
 
 	enum flow_fate fate;
 	uint32_t target;
-	bool mark;              /**< the mbuf gets mark_id (rte_mbuf.hash.fdir.hi, RTE_MBUF_F_RX_FDIR_ID) */
+	bool mark; /**< the mbuf gets mark_id (rte_mbuf.hash.fdir.hi, RTE_MBUF_F_RX_FDIR_ID) */
 	uint32_t mark_id;
 };
 

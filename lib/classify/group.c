@@ -13,7 +13,7 @@ rule_group_get(struct ruleset *set, uint32_t id)
 {
 	struct rule_group *group;
 
-	LIST_FOREACH (group, &set->groups[id % GROUP_CHAINS], link) {
+	LIST_FOREACH(group, &set->groups[id % GROUP_CHAINS], link) {
 		if (group->id == id) {
 			group->refs++;
 			return group;

@@ -164,6 +164,9 @@ bucket_may_have(uint64_t bucket, uint32_t hash)
 struct tuple {
 	/* Read by workers. */
 	struct table *table;
+	/** Bits of the first word that are the same in all entries, and what they are: a packet
+	 * with others is not hashed. Bits only go, until the tuple is empty. */
+	uint64_t agreed, common;
 	struct shape shape;
 
 	/* Control thread. */

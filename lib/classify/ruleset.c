@@ -276,7 +276,7 @@ refresh_needs(struct ruleset *set)
 	struct rule_group *group;
 
 	for (unsigned chain = 0; chain < GROUP_CHAINS; chain++) {
-		LIST_FOREACH (group, &set->groups[chain], link) {
+		LIST_FOREACH(group, &set->groups[chain], link) {
 			for (unsigned t = 0; t < group->tuples; t++)
 				needs |= group->tuple[t]->shape.present_mask;
 		}

@@ -138,6 +138,21 @@ tuple_resize(struct rcu *rcu, struct tuple *tuple, uint64_t buckets)
 	return true;
 }
 
+/* Before the entry can be seen. Of an empty tuple nobody sees any. */
+static void
+tuple_agree(struct tuple *tuple, const uint64_t *value)
+{
+	uint64_t agreed;
+
+	if (tuple->shape.words == 0)
+		return;
+	if (tuple->entries == 0)
+		__atomic_store_n(&tuple->common, value[0], __ATOMIC_RELAXED);
+	agreed = tuple->entries == 0 ? tuple->shape.word[0].mask
+				     : tuple->agreed & ~(value[0] ^ tuple->common);
+	__atomic_store_n(&tuple->agreed, agreed, __ATOMIC_RELAXED);
+}
+
 bool
 tuple_link(struct rcu *rcu, struct tuple *tuple, struct rule *rule, unsigned index,
 	   const uint64_t *value)
@@ -155,6 +170,7 @@ tuple_link(struct rcu *rcu, struct tuple *tuple, struct rule *rule, unsigned ind
 	*entry = (struct entry){.rule = rule, .rank = rule->rank, .index = index};
 	memcpy(entry->value, value, tuple->shape.words * sizeof(uint64_t));
 	rule->entry[index] = (struct entry_ref){tuple, entry};
+	tuple_agree(tuple, value);
 	table_link(tuple->table, entry, hash_of(tuple, value));
 	tuple->entries++;
 	return true;

@@ -11,6 +11,7 @@
 #include "net_nexthop.h"
 #include "net_words.h"
 #include "sid.h"
+#include "udp_sockets.h"
 #include "worker.h"
 
 /* --- ip link add, del ---------------------------------------------------------------------- */
@@ -143,6 +144,7 @@ vrf_delete(struct vrf *v, struct err *err)
 		}
 	}
 	sids_forget_vrf(v);
+	udp_sockets_forget_vrf(v);
 	vrf_device_del(v);
 	neighbour_gateways_changed();
 	return 0;

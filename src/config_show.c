@@ -13,6 +13,8 @@
 #include "net.h"
 #include "net_route.h"
 #include "net_words.h"
+#include "udp_handler.h"
+#include "udp_sockets.h"
 #include "verdict.h"
 #include "worker.h"
 
@@ -28,6 +30,8 @@ enum phase {
 	PHASE_ROUTES,
 	PHASE_SIDS,
 	PHASE_FLOWS,
+	PHASE_HANDLERS,
+	PHASE_UDP,
 	PHASE_END,
 };
 
@@ -39,6 +43,8 @@ struct config_show {
 	bool inside;	/* `last` is a prefix of this table and family */
 	uint8_t family;
 	struct ip_prefix last;
+	unsigned handler;
+	struct udp_config_at udp;
 	struct out *line;	   /* the line in the making, as text */
 	struct flow_config flows;
 	uint8_t made[VRF_MAX / 8]; /* tables that a line shown so far would make, a bit each */
@@ -467,6 +473,17 @@ show_phase(struct call *call, struct config_show *s)
 		return show_sids(call, s);
 	case PHASE_FLOWS:
 		return show_flows(call, s);
+	case PHASE_HANDLERS:
+		while (udp_handler_config_line(s->handler++, s->line))
+			end_line(call, s);
+		return false;
+	case PHASE_UDP:
+		while (udp_config_line(&s->udp, s->line)) {
+			end_line(call, s);
+			if (out_full(call->out))
+				return true;
+		}
+		return false;
 	case PHASE_END:
 		break;
 	}

@@ -9,6 +9,7 @@
 #include <errno.h>
 
 #include "datapath.h"
+#include "demux.h"
 #include "ip.h"
 #include "srv6.h"
 #include "trace.h"
@@ -247,6 +248,8 @@ dispatch_other4(struct worker *w, struct burst *b, unsigned i, const struct next
 		nh = group_member(b, i, nh, ip4_flow_hash(b->l3[i], contiguous(b, i)));
 	if (nh->type == NEXTHOP_LOCAL)
 		local4(w, b, i);
+	else if (nh->type == NEXTHOP_MARTIAN && udp_input_group4(w, b, i))
+		return;
 	else if (nh->type == NEXTHOP_MARTIAN || !forwardable(b, i, false))
 		drop(w, b, i, DROP_MARTIAN);
 	else

@@ -11,6 +11,7 @@
 #include "net_nexthop.h"
 #include "net_route.h"
 #include "sid.h"
+#include "udp_sockets.h"
 #include "worker.h"
 
 #define HASH_SIZE 4096u
@@ -340,6 +341,7 @@ iface_vlan_del(struct iface_control *c, struct err *err)
 		return err_set(err, EINVAL, "%s is a port; only VLANs and VRFs can be deleted",
 			       c->name);
 	vlan_table_set(c->port, c->vlan, 0);
+	udp_sockets_forget_iface(c);
 	sids_forget_iface(c);
 	routes_forget_iface(c);
 	addresses_detach(c, vrf_at(c->vrf));
@@ -506,7 +508,7 @@ iface_set_vrf(struct iface_control *c, uint16_t vrf, struct err *err)
 	neighbour_gateways_changed();
 	neighbours_refresh(c);
 	sids_refresh();
-	return 0;
+	return udp_sockets_iface_moved(c, err);
 }
 
 void

@@ -9,13 +9,12 @@
 #include <errno.h>
 
 #include "datapath.h"
+#include "demux.h"
 #include "ip.h"
 #include "neigh.h"
 #include "ping.h"
 #include "srv6.h"
 #include "trace.h"
-
-#define UDP_HEADER 8
 
 static uint16_t
 l3_offset(const struct burst *b, unsigned i)
@@ -79,26 +78,11 @@ icmp4(struct worker *w, struct burst *b, unsigned i, uint16_t upper)
 	}
 }
 
-/* 0, or why the UDP packet of `size` bytes at `udp` is wrong. */
-static int
-udp_check(const uint8_t *udp, uint16_t size)
-{
-	uint16_t length;
-
-	if (size < UDP_HEADER)
-		return DROP_UDP_BAD_LENGTH;
-	memcpy(&length, udp + 4, sizeof(length));
-	length = rte_be_to_cpu_16(length);
-	return length < UDP_HEADER || length > size ? DROP_UDP_BAD_LENGTH : 0;
-}
-
 void
 local4(struct worker *w, struct burst *b, unsigned i)
 {
 	const uint8_t *h = b->l3[i];
 	uint16_t upper = (uint16_t)((h[0] & 15) * 4);
-	uint16_t size = (uint16_t)(b->len[i] - upper);
-	int reason;
 
 	/* More fragments, or an offset. */
 	if (((h[6] << 8 | h[7]) & 0x3fff) != 0) {
@@ -110,12 +94,7 @@ local4(struct worker *w, struct burst *b, unsigned i)
 		icmp4(w, b, i, upper);
 		break;
 	case PROTO_UDP:
-		reason = udp_check(h + upper, size);
-		if (reason != 0)
-			drop(w, b, i, (enum drop_reason)reason);
-		else
-			drop_with_error4(w, b, i, DROP_UDP_NO_SOCKET, ICMP4_UNREACHABLE,
-					 ICMP4_UNREACHABLE_PORT, 0);
+		udp_input(w, b, i, AF_INET, upper);
 		break;
 	default:
 		drop_with_error4(w, b, i, DROP_IP4_NO_PROTO, ICMP4_UNREACHABLE,
@@ -176,10 +155,6 @@ icmp6(struct worker *w, struct burst *b, unsigned i, uint16_t upper)
 void
 local6_upper(struct worker *w, struct burst *b, unsigned i, uint8_t proto, uint16_t upper)
 {
-	const uint8_t *h = b->l3[i];
-	uint16_t checksum;
-	int reason;
-
 	switch (proto) {
 	case PROTO_ICMP6:
 		icmp6(w, b, i, upper);
@@ -191,19 +166,8 @@ local6_upper(struct worker *w, struct burst *b, unsigned i, uint8_t proto, uint1
 		deliver(w, b, i);
 		break;
 	case PROTO_UDP:
-		if (contiguous(b, i) < upper + UDP_HEADER) {
-			drop(w, b, i, DROP_UDP_BAD_LENGTH);
-			break;
-		}
-		reason = udp_check(h + upper, (uint16_t)(b->len[i] - upper));
-		memcpy(&checksum, h + upper + 6, sizeof(checksum));
-		if (reason == 0 && checksum == 0) /* RFC 8200 8.1 */
-			reason = DROP_UDP_CHECKSUM;
-		if (reason != 0)
-			drop(w, b, i, (enum drop_reason)reason);
-		else
-			drop_with_error6(w, b, i, DROP_UDP_NO_SOCKET, ICMP6_UNREACHABLE,
-					 ICMP6_UNREACHABLE_PORT, 0);
+		if (!udp_input_group6(w, b, i, upper))
+			udp_input(w, b, i, AF_INET6, upper);
 		break;
 	default:
 		drop_with_error6(w, b, i, DROP_IP6_NO_PROTO, ICMP6_PARAMETER,
@@ -309,7 +273,8 @@ link_scope6(struct worker *w, struct burst *b, unsigned i)
 			hand_to_control(w, b, i, PACKET_CONNECTED, AF_INET6, iface->id);
 		return;
 	}
-	if (dst.bytes[0] == 0xff ? in_group(iface, dst.bytes) : iface_has_address(iface, &dst))
+	if (dst.bytes[0] == 0xff ? in_group(iface, dst.bytes) || udp_group_joined6(b, i)
+				 : iface_has_address(iface, &dst))
 		local6(w, b, i);
 	else
 		drop(w, b, i, DROP_MARTIAN);

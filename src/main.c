@@ -27,6 +27,7 @@
 #include "port.h"
 #include "terminal.h"
 #include "trace.h"
+#include "udp_sockets.h"
 #include "verdict.h"
 #include "version.h"
 #include "worker.h"
@@ -139,6 +140,7 @@ make_console(void)
 	flow_commands_register(console);
 	trace_commands_register(console);
 	ping_commands_register(console);
+	udp_commands_register(console);
 	return console;
 }
 
@@ -174,6 +176,9 @@ run(const struct options *options, const char *prefix, struct err *err)
 	rc = net_init(err);
 	if (rc != 0)
 		goto destroy_classifier;
+	rc = udp_sockets_init(err);
+	if (rc != 0)
+		goto fini_net;
 	console = make_console();
 	rc = console == NULL ? err_set(err, ENOMEM, "no memory for the console")
 			     : control_init(options, console, err);
@@ -207,6 +212,8 @@ stop:
 	verdicts_fini();
 	flows_fini();
 	classifier_fini();
+	udp_sockets_fini();
+fini_net:
 	net_fini();
 	if (rc == 0) {
 		port_stats_print();

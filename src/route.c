@@ -109,13 +109,27 @@ fib_get(const struct vrf *v, const struct ip_prefix *prefix, struct fib_entry *e
 					       : fib6_get(v->fib6, prefix, e)) == 0;
 }
 
+uint32_t route_generation = 1;
+
+static void
+tables_changed(void)
+{
+	uint32_t next = route_generation + 1;
+
+	__atomic_store_n(&route_generation, next != 0 ? next : 1, __ATOMIC_RELEASE);
+}
+
 /* SIDs are what most packets ask for, so they get a place in front. */
 static int
 fib_set(struct vrf *v, const struct ip_prefix *prefix, uint32_t nexthop, uint32_t user, int best)
 {
-	if (prefix->addr.family == AF_INET)
-		return fib4_set(v->fib4, prefix, nexthop, user);
-	return fib6_set(v->fib6, prefix, nexthop, user, best == ROUTE_SID ? FIB6_FRONT : 0);
+	int rc = prefix->addr.family == AF_INET
+			 ? fib4_set(v->fib4, prefix, nexthop, user)
+			 : fib6_set(v->fib6, prefix, nexthop, user,
+				    best == ROUTE_SID ? FIB6_FRONT : 0);
+
+	tables_changed();
+	return rc;
 }
 
 static void
@@ -125,6 +139,7 @@ fib_unset(struct vrf *v, const struct ip_prefix *prefix)
 		fib4_unset(v->fib4, prefix);
 	else
 		fib6_unset(v->fib6, prefix);
+	tables_changed();
 }
 
 static void

@@ -9,6 +9,7 @@
 #include "account.h"
 #include "control.h"
 #include "datapath.h"
+#include "demux.h"
 #include "trace.h"
 #include "worker_private.h"
 
@@ -123,6 +124,7 @@ worker_main(void *arg)
 		take_frames(w, poll);
 		take_from_control(w);
 		journey_own(w);
+		n += udp_poll(w);
 		verdict_flush(w);
 		tx_flush_all(w);
 		if (unlikely(w->account && n != 0))

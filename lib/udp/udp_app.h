@@ -55,6 +55,7 @@ struct udp_datagram {
 	uint16_t contiguous; /**< of them in the first segment */
 	uint8_t family;      /**< AF_INET or AF_INET6: of the packet, not of the socket */
 	uint8_t fate;        /**< enum udp_fate, set by deliver() */
+	bool group;          /**< `local` is a group or broadcast address: others have it, too */
 	bool changed;        /**< set by deliver() when it has written to the payload of a UDP_REPLY */
 	uint8_t tos;         /**< type of service, or traffic class */
 	uint8_t ttl;         /**< as received */

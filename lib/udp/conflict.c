@@ -27,21 +27,20 @@ is_any(const struct udp_bind *b)
 	return ip_is_unspecified(&b->addr);
 }
 
-/* Do they take IPv4: bound to it, or to [::] for both families? */
-static bool
-takes4(const struct udp_bind *b)
-{
-	return b->addr.family == AF_INET || (is_any(b) && !b->v6only);
-}
-
-/* Could a datagram be for both? */
+/*
+ * Could a datagram be for both? Of different families they meet in IPv4. An IPv6 socket with an
+ * address takes none; yet one that was bound to [::] for both families and got its address by connecting is
+ * still in the way of who wants all of IPv4.
+ */
 static bool
 addresses_meet(const struct udp_bind *a, const struct udp_bind *b)
 {
+	const struct udp_bind *v6 = a->addr.family == AF_INET6 ? a : b;
+	const struct udp_bind *v4 = v6 == a ? b : a;
+
 	if (a->addr.family == b->addr.family)
 		return is_any(a) || is_any(b) || ip_addr_equal(&a->addr, &b->addr);
-	/* One of each family meet in IPv4, if the IPv6 one takes that. */
-	return takes4(a) && takes4(b);
+	return !v6->v6only && (is_any(v6) || is_any(v4));
 }
 
 static bool
@@ -118,27 +117,32 @@ lists_enter(struct udp_control *c, struct bound *s)
 {
 	const struct udp_bind *b = &s->view->bound;
 	struct address *a = address_make(c, &b->addr, b->port);
+	struct bound_list *port = &c->by_port[b->port];
 	struct bound *other;
 
 	if (a == NULL)
 		return -ENOMEM;
-	/* A socket of before keeps its age. */
-	TAILQ_FOREACH(other, &a->sockets, on_address) {
-		if (other->order < s->order)
-			break;
-	}
-	if (other != NULL)
-		TAILQ_INSERT_BEFORE(other, s, on_address);
-	else
+	/* A socket of before keeps its age. New ones find their place at once, at either end. */
+	other = TAILQ_LAST(&a->sockets, bound_list);
+	if (other == NULL || bound_before(other, s)) {
 		TAILQ_INSERT_TAIL(&a->sockets, s, on_address);
-	TAILQ_FOREACH(other, &c->by_port[b->port], on_port) {
-		if (other->order < s->order)
+	} else {
+		TAILQ_FOREACH(other, &a->sockets, on_address) {
+			if (bound_before(s, other))
+				break;
+		}
+		TAILQ_INSERT_BEFORE(other, s, on_address);
+	}
+	other = TAILQ_LAST(port, bound_list);
+	if (other == NULL || bound_before(other, s)) {
+		TAILQ_INSERT_TAIL(port, s, on_port);
+		return 0;
+	}
+	TAILQ_FOREACH(other, port, on_port) {
+		if (bound_before(s, other))
 			break;
 	}
-	if (other != NULL)
-		TAILQ_INSERT_BEFORE(other, s, on_port);
-	else
-		TAILQ_INSERT_TAIL(&c->by_port[b->port], s, on_port);
+	TAILQ_INSERT_BEFORE(other, s, on_port);
 	return 0;
 }
 
@@ -191,22 +195,22 @@ lists_of(const struct udp_control *c, const struct udp_bind *b, struct bound *he
 	return n;
 }
 
-/* The newest of the lists' heads, taken off. */
+/* The first of the lists' heads, taken off. */
 static struct bound *
-take_newest(struct bound *heads[LISTS], unsigned n)
+take_first(struct bound *heads[LISTS], unsigned n)
 {
-	struct bound *newest = NULL;
+	struct bound *first = NULL;
 	unsigned from = 0;
 
 	for (unsigned i = 0; i < n; i++) {
-		if (heads[i] != NULL && (newest == NULL || heads[i]->order > newest->order)) {
-			newest = heads[i];
+		if (heads[i] != NULL && (first == NULL || bound_before(heads[i], first))) {
+			first = heads[i];
 			from = i;
 		}
 	}
-	if (newest != NULL)
-		heads[from] = TAILQ_NEXT(newest, on_address);
-	return newest;
+	if (first != NULL)
+		heads[from] = TAILQ_NEXT(first, on_address);
+	return first;
 }
 
 /* A group has an address of its own: who would be of it, if the search ended at somebody else. */
@@ -242,7 +246,7 @@ conflict_check(struct udp_control *c, const struct udp_bind *b, struct bound **l
 	} else {
 		unsigned n = lists_of(c, b, heads);
 
-		while (verdict == 0 && (s = take_newest(heads, n)) != NULL)
+		while (verdict == 0 && (s = take_first(heads, n)) != NULL)
 			verdict = judge(b, s, like);
 	}
 	if (verdict < 0)

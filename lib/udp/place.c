@@ -128,21 +128,6 @@ value_of(const struct bound *s)
 	return (uint64_t)UDP_VALUE_REF << 56 | s->view->ref;
 }
 
-/*
- * The kernel's lists: a new socket goes to the head, but IPv6 ones with reuseport
- * to the tail (udp_lib_get_port()).
- */
-static bool
-before(const struct bound *a, const struct bound *b)
-{
-	bool tail_a = a->view->bound.reuseport && a->view->bound.addr.family == AF_INET6;
-	bool tail_b = b->view->bound.reuseport && b->view->bound.addr.family == AF_INET6;
-
-	if (tail_a != tail_b)
-		return tail_b;
-	return tail_a ? a->order < b->order : a->order > b->order;
-}
-
 static bool
 has_group(const struct udp_chain *chain, uint64_t value)
 {
@@ -240,7 +225,7 @@ place_enter(struct udp_control *c, struct place *p, struct bound *s)
 		p->sockets = more;
 		p->room = room;
 	}
-	while (i > 0 && before(s, p->sockets[i - 1]))
+	while (i > 0 && bound_before(s, p->sockets[i - 1]))
 		i--;
 	memmove(&p->sockets[i + 1], &p->sockets[i], (p->n - i) * sizeof(p->sockets[0]));
 	p->sockets[i] = s;

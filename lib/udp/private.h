@@ -8,8 +8,8 @@
 
 #include "udp_lookup.h"
 
-/** Two sockets of the same port can be in each other's way only if they are on one of these lists:
- * of a port, or of a port and an address. Newest first, as in the kernel. */
+/** A socket, and where the control thread finds it: on the list of its port, and of its port and
+ * address, both in the kernel's order. */
 struct bound {
 	struct udp_socket *view; /**< what workers see */
 	uint64_t order;		 /**< grows with each bind */
@@ -19,6 +19,22 @@ struct bound {
 	LIST_ENTRY(bound) in_group;
 };
 TAILQ_HEAD(bound_list, bound);
+
+static inline bool
+bound_at_tail(const struct bound *s)
+{
+	return s->view->bound.reuseport && s->view->asked.family == AF_INET6;
+}
+
+/** The order of the kernel's lists, in which the first that fits decides much: a new socket goes to
+ * the head, but IPv6 ones with reuseport to the tail (udp_lib_get_port, sk_add_node_rcu). */
+static inline bool
+bound_before(const struct bound *a, const struct bound *b)
+{
+	if (bound_at_tail(a) != bound_at_tail(b))
+		return bound_at_tail(b);
+	return bound_at_tail(a) ? a->order < b->order : a->order > b->order;
+}
 
 /** Sockets bound to one address and port, of any VRF. */
 struct address {

@@ -315,7 +315,9 @@ change(struct udp_tables *t, struct bound *s, struct udp_socket *view, struct er
 	struct udp_socket *old = s->view;
 	struct bound *like = NULL;
 
-	if (s->group != NULL && view->remote.family != 0)
+	/* One that gets its address only now leaves its group altogether (udp_lib_rehash). */
+	if (s->group != NULL && view->remote.family != 0 &&
+	    ip_addr_equal(&old->bound.addr, &view->bound.addr))
 		s->group->connected = true;
 	leave(c, s);
 	s->view = view;

@@ -97,6 +97,9 @@ test_needs=(
 	command:ip=iproute2
 	command:ping=iputils-ping
 	command:ethtool=ethtool
+	command:socat=socat
+	command:dig=bind9-dnsutils
+	command:iperf3=iperf3
 )
 
 present() {

@@ -19,7 +19,10 @@ MBUFS = 300000
 
 
 class Ports:
-    """Pairs of a source and a sink."""
+    """Pairs of a source and a sink; what leaves by the sinks is counted."""
+
+    direction, counter = "TX", "tx_packets"
+    testpmd_options = []
 
     def __init__(self, captures):
         self.captures = captures
@@ -37,7 +40,7 @@ class Ports:
     def sources(self):
         return [2 * i for i in range(len(self.captures))]
 
-    def sinks(self):
+    def counted(self):
         return [2 * i + 1 for i in range(len(self.captures))]
 
 
@@ -91,11 +94,11 @@ def read_until(process, pattern, seconds):
 
 
 def testpmd(mode, ports, seconds, burst, workers=1):
-    """Packets per second that leave by the sinks."""
+    """Packets per second at the ports that are counted."""
     # Its answers go through stdio, which a pipe would make wait for 4 KiB.
     command = ["stdbuf", "-oL", "dpdk-testpmd", *eal("testpmd", ports, workers), "--", "-i",
                f"--forward-mode={mode}", f"--burst={burst}", f"--total-num-mbufs={MBUFS}",
-               f"--nb-cores={workers}", "--no-flush-rx"]
+               f"--nb-cores={workers}", "--no-flush-rx", *ports.testpmd_options]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT)
     try:
@@ -107,10 +110,10 @@ def testpmd(mode, ports, seconds, burst, workers=1):
 
         def sent():
             total = 0
-            for sink in ports.sinks():
-                say(f"show port stats {sink}")
+            for port in ports.counted():
+                say(f"show port stats {port}")
                 text = read_until(process, r"Tx-pps(?s:.)*testpmd> $", 30)
-                total += int(re.search(r"TX-packets:\s*(\d+)", text).group(1))
+                total += int(re.search(ports.direction + r"-packets:\s*(\d+)", text).group(1))
             return total, worker_seconds(process)
 
         say("start")
@@ -129,7 +132,7 @@ def testpmd(mode, ports, seconds, burst, workers=1):
 
 
 def noref(commands, ports, seconds, burst, workers=1, build=None, extra=None):
-    """Packets per second that leave by the sinks; and what `extra` commands answer."""
+    """Packets per second at the ports that are counted; and what `extra` commands answer."""
     build = build or build_dir()
     with tempfile.TemporaryDirectory() as folder:
         config = os.path.join(folder, "router.conf")
@@ -159,8 +162,8 @@ def noref(commands, ports, seconds, burst, workers=1, build=None, extra=None):
                 time.sleep(0.05)
 
             def sent():
-                stats = {p["port"]: p["tx_packets"] for p in ask("show port stats all")}
-                return (sum(stats[sink] for sink in ports.sinks()),
+                stats = {p["port"]: p[ports.counter] for p in ask("show port stats all")}
+                return (sum(stats[port] for port in ports.counted()),
                         worker_seconds(process))
 
             time.sleep(0.5)

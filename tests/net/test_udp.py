@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""UDP services of noref, used by a kernel host with the programs people use."""
+
+import os
+import re
+import shutil
+import socket
+import threading
+import time
+
+from harness import Skip, quick, run, wait_until
+from test_neighbours import topology
+
+SERVER4, SERVER6 = "192.0.2.1", "fc00:0:0:1::1"
+
+
+def need(*programs):
+    for program in programs:
+        if not shutil.which(program):
+            raise Skip(f"{program} is not installed")
+
+
+def by_local(noref):
+    return {entry["local"]: entry for entry in noref.json("udp show")}
+
+
+def handler(lab, noref, name="dns"):
+    """The example, where only root can write."""
+    built = os.path.join(os.path.dirname(lab.settings.noref), "..", "examples", "udp_dns.so")
+    path = os.path.join(lab.folder, "udp_dns.so")
+    shutil.copy(built, path)
+    os.chmod(path, 0o644)
+    os.chmod(lab.folder, 0o755)
+    noref.ctl(f"udp handler load {path} name {name}")
+    return path
+
+
+@quick
+def socat_is_echoed(lab):
+    """IPv4 and IPv6, near and far address, what was sent comes back."""
+    need("socat")
+    src, _, noref = topology(lab)
+    noref.ctl("udp bind [::]:7 app echo")
+    for text in (f"UDP4:{SERVER4}:7", f"UDP6:[{SERVER6}]:7", "UDP4:10.0.2.1:7"):
+        answer = src.run(["sh", "-c", f"echo hello | socat -t 1 - {text}"])
+        assert answer == "hello\n", f"{text}: {answer!r}"
+    assert noref.json("udp show")[0]["packets"] == 3
+
+
+@quick
+def nobody_listens(lab):
+    """The kernel hears port unreachable and says connection refused."""
+    src, _, noref = topology(lab)
+    with src.entered():
+        for family, address in ((socket.AF_INET, SERVER4), (socket.AF_INET6, SERVER6)):
+            s = socket.socket(family, socket.SOCK_DGRAM)
+            s.settimeout(3)
+            s.connect((address, 99))
+            s.send(b"anybody?")
+            try:
+                s.recv(100)
+                raise AssertionError(f"{address}: an answer from nobody")
+            except ConnectionRefusedError:
+                pass
+    assert noref.drops().get("udp_no_socket") == 2, noref.drops()
+
+
+@quick
+def dig_asks_the_example(lab):
+    """The handler answers A and AAAA, says NXDOMAIN for what is not its own; stops with its socket."""
+    need("dig")
+    src, _, noref = topology(lab)
+    handler(lab, noref)
+    noref.ctl("udp bind [::]:53 app handler dns")
+    for server in (SERVER4, SERVER6):
+        dig = f"dig +time=2 +tries=2 +noedns @{server}"
+        assert src.run(f"{dig} +short www.example A").split() == ["192.0.2.53"]
+        assert src.run(f"{dig} +short WWW.Example AAAA").split() == ["2001:db8::53"]
+        assert "status: NXDOMAIN" in src.run(f"{dig} www.elsewhere A")
+        assert "ANSWER: 0" in src.run(f"{dig} www.example TXT")
+    noref.ctl("udp close 0")
+    assert "connection refused" in src.run(f"dig +time=1 +tries=1 @{SERVER4} www.example", check=False)
+    noref.ctl("udp bind *:53 app handler dns")
+    assert src.run(f"dig +noedns @{SERVER4} +short a.example").split() == ["192.0.2.53"]
+
+
+def handlers_are_only_roots(lab):
+    """Whoever else could have put or changed the file keeps it from being loaded."""
+    _, _, noref = topology(lab)
+    path = handler(lab, noref, "good")
+    assert "exists" in noref.refused(f"udp handler load {path} name good")
+    os.chmod(path, 0o666)
+    assert "by others" in noref.refused(f"udp handler load {path} name bad")
+    os.chmod(path, 0o644)
+    os.chown(path, 1, 0)
+    assert "not root's" in noref.refused(f"udp handler load {path} name bad")
+    os.chown(path, 0, 0)
+    os.chmod(lab.folder, 0o777)
+    assert "by others" in noref.refused(f"udp handler load {path} name bad")
+    os.chmod(lab.folder, 0o755)
+    os.chown(lab.folder, 1, 0)
+    assert "not root's" in noref.refused(f"udp handler load {path} name bad")
+    os.chown(lab.folder, 0, 0)
+    link = os.path.join(lab.folder, "link.so")
+    os.symlink(path, link)
+    noref.ctl(f"udp handler load {link} name linked")
+    assert "regular" in noref.refused(f"udp handler load {lab.folder} name bad")
+    with open(path + ".txt", "w") as file:
+        file.write("no object")
+    os.chmod(path + ".txt", 0o644)
+    assert noref.refused(f"udp handler load {path}.txt name bad")
+    libc = next(p for p in ("/lib/x86_64-linux-gnu/libc.so.6", "/usr/lib64/libc.so.6") if os.path.exists(p))
+    assert "no UDP handler" in noref.refused(f"udp handler load {libc} name bad")
+    source = os.path.join(lab.folder, "other.c")
+    with open(source, "w") as file:
+        file.write("const unsigned noref_udp_handler_abi = 99; const void *const noref_udp_handler[8];\n")
+    other = source.replace(".c", ".so")
+    run(f"cc -shared -fPIC -o {other} {source}")
+    assert "ABI 99" in noref.refused(f"udp handler load {other} name bad")
+    lines = noref.ctl("show config").splitlines()
+    assert f"udp handler load {path} name good" in lines, lines
+    assert not any("bad" in line for line in lines), lines
+
+
+class Asker:
+    """Sends questions as fast as they are answered, checks each answer."""
+
+    def __init__(self, namespace, port, flows):
+        with namespace.entered():
+            self.sockets = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(flows)]
+        for s in self.sockets:
+            s.connect((SERVER4, port))
+            s.setblocking(False)
+        self.sent = self.answers = self.wrong = 0
+        self.going = True
+        self.thread = threading.Thread(target=self.work)
+        self.thread.start()
+
+    def work(self):
+        n = 0
+        while self.going:
+            for s in self.sockets:
+                try:
+                    s.send(b"%08d" % n)
+                    self.sent += 1
+                except OSError:
+                    pass
+                n += 1
+            for s in self.sockets:
+                try:
+                    self.wrong += len(s.recv(100)) != 8
+                    self.answers += 1
+                except OSError:
+                    pass
+            time.sleep(0.0005)
+
+    def stop(self):
+        self.going = False
+        self.thread.join()
+        for s in self.sockets:
+            s.close()
+
+
+def bind_and_close_under_load(lab):
+    """Sockets come and go beside one that answers all the time; members of its group, too."""
+    src, _, noref = topology(lab)
+    noref.ctl("udp bind *:7 reuseport app echo")
+    asker = Asker(src, 7, 50)
+    try:
+        for turn in range(15):
+            members = [re.search(r"#(\d+)", noref.ctl("udp bind *:7 reuseport app echo")).group(1)
+                       for _ in range(4)]
+            others = [re.search(r"#(\d+)", noref.ctl(f"udp bind *:{1000 + turn * 5 + k} app sink")).group(1)
+                      for k in range(5)]
+            for number in members + others:
+                noref.ctl(f"udp close {number}")
+    finally:
+        asker.stop()
+    assert asker.answers > 500 and asker.wrong == 0, (asker.sent, asker.answers, asker.wrong)
+    assert asker.answers > asker.sent * 0.9, (asker.sent, asker.answers)
+    assert len(noref.json("udp show")) == 1
+
+
+def a_member_that_closes_keeps_the_others_flows(lab):
+    """Flows of the remaining members stay where they are while one closes under load."""
+    src, _, noref = topology(lab)
+    for _ in range(4):
+        noref.ctl("udp bind *:9 reuseport app sink")
+    flows = []
+    with src.entered():
+        for _ in range(200):
+            s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            s.connect((SERVER4, 9))
+            flows.append(s)
+
+    def member_of(s):
+        before = {e["id"]: e["packets"] for e in noref.json("udp show")}
+        s.send(b"x")
+        return wait_until(lambda: [e["id"] for e in noref.json("udp show") if e["packets"] != before[e["id"]]], 3,
+                          "the datagram to be counted")[0]
+
+    sample = flows[:40]
+    homes = [member_of(s) for s in sample]
+    stop = threading.Event()
+
+    def load():
+        while not stop.is_set():
+            for s in flows[40:]:
+                try:
+                    s.send(b"y")
+                except OSError:
+                    pass
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=load)
+    thread.start()
+    try:
+        time.sleep(0.2)
+        noref.ctl("udp close 2")
+        time.sleep(0.2)
+    finally:
+        stop.set()
+        thread.join()
+    time.sleep(0.2)
+    for s, home in zip(sample, homes):
+        now = member_of(s)
+        assert now == home or home == 2, f"a flow of member {home} went to {now}"
+    assert len({home for home in homes}) == 4, homes
+
+
+def iperf_passes_by(lab):
+    """iperf3 -u through the router while its own services answer."""
+    need("iperf3")
+    src, dst, noref = topology(lab)
+    noref.ctl("udp bind *:7 app echo")
+    lab.popen(dst, "iperf3 -s -1")
+    time.sleep(0.5)
+    asker = Asker(src, 7, 10)
+    try:
+        text = src.run("iperf3 -u -c 10.0.2.2 -b 5M -l 500 -t 2", timeout=30)
+    finally:
+        asker.stop()
+    lost = re.search(r"(\d+)/(\d+) \([\d.e+-]+%\)\s+receiver", text)
+    assert lost and int(lost.group(2)) > 1000, text
+    assert int(lost.group(1)) < int(lost.group(2)) * 0.05, text
+    assert asker.answers > 100 and asker.wrong == 0
+
+
+TESTS = [socat_is_echoed, nobody_listens, dig_asks_the_example, handlers_are_only_roots, bind_and_close_under_load,
+         a_member_that_closes_keeps_the_others_flows, iperf_passes_by]

@@ -237,17 +237,21 @@ class Echo(unittest.TestCase):
                  "ip neigh add 10.0.1.2 lladdr 02:00:00:00:01:02 dev 1\nip route add 10.9.0.0/16 via 10.0.0.2\n"
         question = frame(IP(src="10.9.0.1", dst=DST4) / UDP(sport=4000, dport=7) / b"q")
         with Router(CONFIG + config, {0: [question]}, ports=2) as router:
-            router.settle()
-            router.until(lambda: len(router.sent()[0]) == 1, "the first answer")
+            def sent(*wanted):
+                router.until(lambda: [e["tx_packets"] for e in router.ask("show port stats all")] == list(wanted),
+                             f"{wanted} frames sent by the ports")
+
+            sent(1, 0)
             router.tell("ip route replace 10.9.0.0/16 via 10.0.1.2")
             router.feed(0, [question])
-            router.settle()
-            router.until(lambda: len(router.sent()[1]) == 1, "the second answer on port 1")
+            sent(1, 1)
+            # The address goes: what was ours no longer is, though a socket is still there.
+            router.tell("ip addr add 10.0.0.3/24 dev 0")
             router.tell("ip addr del 10.0.0.1/24 dev 0")
             router.feed(0, [question])
-            router.settle()
-            run_ = router.finish()
-        self.assertEqual(len(run_.sent[1]), 1)
+            router.until(lambda: router.balance()["received"] == 3, "the third question")
+            self.assertEqual(router.ask("udp show")[0]["packets"], 2)
+            router.tell("quit")
 
     def test_in_a_vrf(self):
         config = "ip link add red type vrf table 100\nip link set dev 0 master red\n" \

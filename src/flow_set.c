@@ -45,7 +45,8 @@ flow_remarks(struct out *out)
 	if (remarks == NULL)
 		return;
 	text = out_data(remarks, &size);
-	if (out != NULL)
+	/* A JSON document has no room for them. */
+	if (out != NULL && !out_is_json(out))
 		out_text(out, "%.*s", (int)size, text);
 	else
 		fwrite(text, 1, size, stdout);

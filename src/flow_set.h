@@ -103,7 +103,7 @@ void flows_fini(void);
 void flow_port_stopping(struct port *port);
 /** It runs (again): rules go back. What cannot is told by flow_remarks(). */
 void flow_port_started(struct port *port);
-/** Print what has been noted since the last call. NULL: on stdout. */
+/** Print what has been noted since the last call. NULL, or JSON: on stdout. */
 void flow_remarks(struct out *out);
 
 #endif

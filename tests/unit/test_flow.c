@@ -606,6 +606,31 @@ items_and_fields_are_completed(void **state)
 			    "jump ");
 }
 
+static char helped[8192];
+
+static void
+keep(void *arg, const char *data, size_t size)
+{
+	(void)arg;
+	assert_true(strlen(helped) + size < sizeof(helped));
+	strncat(helped, data, size);
+}
+
+static void
+help_shows_what_words_stand_for(void **state)
+{
+	(void)state;
+	helped[0] = '\0';
+	assert_int_equal(console_run(console, "help flow", false, keep, NULL, &error), 0);
+	assert_non_null(strstr(helped, "    ITEM  eth [{dst|src|type|has_vlan} OPERATION]...\n"
+				      "          vlan [{tci|"));
+	assert_non_null(strstr(helped, "    OPERATION  is VALUE\n               spec VALUE\n"));
+	assert_non_null(strstr(helped, "    ACTION  drop\n            passthru\n"));
+	helped[0] = '\0';
+	assert_int_equal(console_run(console, "help flow", true, keep, NULL, &error), 0);
+	assert_non_null(strstr(helped, "\"where\":{\"ITEM\":\"eth ["));
+}
+
 /* --- anything ---------------------------------------------------------------------------------- */
 
 static void
@@ -672,6 +697,7 @@ main(void)
 		cmocka_unit_test(attributes_and_actions),
 		cmocka_unit_test(overlaps_are_found),
 		cmocka_unit_test(items_and_fields_are_completed),
+		cmocka_unit_test(help_shows_what_words_stand_for),
 		cmocka_unit_test(any_line_is_taken_or_refused),
 	};
 

@@ -98,12 +98,14 @@ check_common(const struct flow_line *line, struct err *err)
 	return 0;
 }
 
+/* Where software has the rule too, flow_placing.c sees to the order. */
 static int
-check_no_priority(const struct flow_line *line, const char *kind, struct err *err)
+take_priority_out(struct flow_shape *s, const char *kind, struct err *err)
 {
-	if (line->rule.priority == 0)
-		return 0;
-	return refuse(err, "gives %s no priority: leave it out", kind);
+	if (s->line.placement == FLOW_SKIP_SW && s->line.rule.priority != 0)
+		return refuse(err, "gives %s no priority: leave it out", kind);
+	s->line.rule.priority = 0;
+	return 0;
 }
 
 /* --- kinds ------------------------------------------------------------------------------ */
@@ -123,7 +125,7 @@ shape_ethertype(const struct flow_line *line, struct flow_shape *s, struct err *
 		return refuse(err, "does not drop by eth type: it can choose a queue");
 	s->kind = ETHERTYPE;
 	s->order = 0;
-	return check_no_priority(line, "ethertype rules", err);
+	return take_priority_out(s, "ethertype rules", err);
 }
 
 static int
@@ -145,7 +147,7 @@ shape_syn(const struct flow_line *line, struct flow_shape *s, struct err *err)
 	s->remark = mask->tcp_flags == FLAG_SYN ?
 			    "the device takes SYN without ACK only, over IPv4 and IPv6" :
 			    "the device takes IPv4 and IPv6";
-	return check_no_priority(line, "the TCP SYN rule", err);
+	return take_priority_out(s, "the TCP SYN rule", err);
 }
 
 /* Ports of TCP, UDP and SCTP are at the same place. */
@@ -231,7 +233,7 @@ shape_director(const struct flow_line *line, struct flow_shape *s, struct err *e
 	s->order = 11;
 	s->bare_ip = true;
 	s->numbered = true;
-	return check_no_priority(line, "flow director rules", err);
+	return take_priority_out(s, "flow director rules", err);
 }
 
 static int
@@ -281,7 +283,7 @@ shape(const struct flow_line *line, unsigned attempt, struct flow_shape *s, stru
 		return attempt == 0 ? shape_director(line, s, err) : -EAGAIN;
 	if (attempt == 0)
 		return shape_five_tuple(line, s, err);
-	return attempt == 1 && r->priority == 0 ? shape_director(line, s, err) : -EAGAIN;
+	return attempt == 1 ? shape_director(line, s, err) : -EAGAIN;
 }
 
 /* --- beside other rules ---------------------------------------------------------------- */

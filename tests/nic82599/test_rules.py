@@ -269,6 +269,17 @@ class Both(Rules):
         self.assertEqual(self.rules()[number]["packets"], 7)
         self.assertEqual(self.bench.ask("show drops"), {"flow_drop": 7})
 
+    def test_priorities_the_device_does_not_have(self):
+        """They are kept as long as rules cannot meet, or the first of them is asked first anyway."""
+        rule = "priority {} pattern ipv4 src is 10.8.0.{} / end actions {} / end"
+        self.assertEqual(self.where(rule.format(7, 1, "drop")), "in_hw, in_sw")
+        self.assertEqual(self.where(rule.format(3, 2, "drop")), "in_hw, in_sw")
+        self.assertEqual(self.where(rule.format(5, 1, "accept")), "in_sw")
+        self.assertEqual([one["in_hw"] for one in self.rules().values()], [False, True, False])
+        self.bench.arrive(0, [udp(0)])
+        self.assertEqual(self.rules()[2]["packets"], 1)
+        self.assertEqual(self.fate(udp(1)), "dropped")
+
     def test_software_rule_in_front_keeps_hardware_back(self):
         self.create("skip_hw pattern ipv4 / udp dst is 5000 / end actions accept / end")
         self.assertEqual(self.where("pattern ipv4 src is 10.8.0.1 / end actions drop / end"), "in_sw")

@@ -80,7 +80,8 @@ take_flow(struct call *call, struct flow_set *set)
 	const char *word = call_next(call);
 
 	if (word == NULL || number_parse(word, 0, UINT32_MAX, &id) < 0) {
-		err_set(call->err, EINVAL, "'%.40s' is not a rule's number", word != NULL ? word : "");
+		err_set(call->err, EINVAL, "'%.40s' is not a rule's number",
+			word != NULL ? word : "");
 		return NULL;
 	}
 	flow = flow_find(set, (uint32_t)id);

@@ -83,7 +83,8 @@ check_common(const struct flow_line *line, struct err *err)
 	if (line->transfer)
 		return refuse(err, "takes no transfer rules: leave the word out");
 	if (line->count && (line->placement == FLOW_SKIP_SW || r->fate == FLOW_DROP))
-		return refuse(err, "counts no rule: leave count out, or let software have the rule");
+		return refuse(err,
+			      "counts no rule: leave count out, or let software have the rule");
 	if (r->mark && line->placement == FLOW_SKIP_SW)
 		return refuse(err, "reports no marks, though its driver takes them: "
 				   "leave skip_sw out and software marks");
@@ -116,11 +117,13 @@ shape_ethertype(const struct flow_line *line, struct flow_shape *s, struct err *
 	const struct rte_ether_hdr *value = &line->rule.value.eth, *mask = &line->rule.mask.eth;
 
 	if (mask->ether_type != UINT16_MAX)
-		return refuse(err, "needs something to match: a whole eth type, or ipv4 with addresses");
+		return refuse(err,
+			      "needs something to match: a whole eth type, or ipv4 with addresses");
 	if (value->ether_type == rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV4) ||
 	    value->ether_type == rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV6))
-		return refuse(err, "has ethertype rules for other types than IP only: use the items "
-				   "ipv4 or ipv6");
+		return refuse(err,
+			      "has ethertype rules for other types than IP only: use the items "
+			      "ipv4 or ipv6");
 	if (line->rule.fate != FLOW_QUEUE)
 		return refuse(err, "does not drop by eth type: it can choose a queue");
 	s->kind = ETHERTYPE;
@@ -135,7 +138,8 @@ shape_syn(const struct flow_line *line, struct flow_shape *s, struct err *err)
 	bool syn = (mask->tcp_flags == FLAG_SYN || mask->tcp_flags == (FLAG_SYN | FLAG_ACK)) &&
 		   value->tcp_flags == FLAG_SYN;
 
-	if (!syn || !compares_only(mask, sizeof(*mask), offsetof(struct rte_tcp_hdr, tcp_flags), 1) ||
+	if (!syn ||
+	    !compares_only(mask, sizeof(*mask), offsetof(struct rte_tcp_hdr, tcp_flags), 1) ||
 	    !is_zero(&line->rule.mask.ip, sizeof(line->rule.mask.ip)))
 		return refuse(err, "matches TCP flags in one rule only: flags spec 0x02 mask 0x02, "
 				   "without addresses and ports");
@@ -144,9 +148,9 @@ shape_syn(const struct flow_line *line, struct flow_shape *s, struct err *err)
 	s->line.rule.mask.l4.tcp.tcp_flags = FLAG_SYN;
 	s->kind = SYN;
 	s->order = 10;
-	s->remark = mask->tcp_flags == FLAG_SYN ?
-			    "the device takes SYN without ACK only, over IPv4 and IPv6" :
-			    "the device takes IPv4 and IPv6";
+	s->remark = mask->tcp_flags == FLAG_SYN
+			    ? "the device takes SYN without ACK only, over IPv4 and IPv6"
+			    : "the device takes IPv4 and IPv6";
 	return take_priority_out(s, "the TCP SYN rule", err);
 }
 
@@ -170,8 +174,10 @@ is_five_tuple(const struct flow_rule *r)
 	const struct rte_udp_hdr *ports = ports_of(&r->mask);
 
 	return r->fate == FLOW_QUEUE && whole_or_none(ip->src_addr, UINT32_MAX) &&
-	       whole_or_none(ip->dst_addr, UINT32_MAX) && whole_or_none(ip->next_proto_id, UINT8_MAX) &&
-	       whole_or_none(ports->src_port, UINT16_MAX) && whole_or_none(ports->dst_port, UINT16_MAX);
+	       whole_or_none(ip->dst_addr, UINT32_MAX) &&
+	       whole_or_none(ip->next_proto_id, UINT8_MAX) &&
+	       whole_or_none(ports->src_port, UINT16_MAX) &&
+	       whole_or_none(ports->dst_port, UINT16_MAX);
 }
 
 static uint8_t
@@ -196,7 +202,8 @@ shape_five_tuple(const struct flow_line *line, struct flow_shape *s, struct err 
 
 	if (protocol != 0 && protocol != IPPROTO_UDP && protocol != IPPROTO_TCP &&
 	    protocol != IPPROTO_SCTP)
-		return refuse(err, "tells TCP, UDP and SCTP apart; other protocols are all one to it");
+		return refuse(err,
+			      "tells TCP, UDP and SCTP apart; other protocols are all one to it");
 	if (protocol != 0) {
 		r->value.ip.v4.next_proto_id = protocol;
 		r->mask.ip.v4.next_proto_id = UINT8_MAX;
@@ -222,11 +229,13 @@ shape_director(const struct flow_line *line, struct flow_shape *s, struct err *e
 	if (r->present & FLOW_HAS_SCTP)
 		return refuse(err, "matches SCTP by whole ports only, to choose a queue");
 	if ((r->present & FLOW_HAS_L4) != 0 && !any_port)
-		return refuse(err, "would match every protocol, as no port is compared: leave out %s",
+		return refuse(err,
+			      "would match every protocol, as no port is compared: leave out %s",
 			      r->present & FLOW_HAS_UDP ? "udp" : "tcp");
 	if (any_port && r->fate == FLOW_DROP)
-		return refuse(err, "does not drop by port: drop by addresses alone, let queue index "
-				   "choose a queue, or let software have the rule");
+		return refuse(err,
+			      "does not drop by port: drop by addresses alone, let queue index "
+			      "choose a queue, or let software have the rule");
 	if (!any_port && r->mask.ip.v4.src_addr == 0 && r->mask.ip.v4.dst_addr == 0)
 		return refuse(err, "needs something to match: addresses or ports");
 	s->kind = DIRECTOR;
@@ -270,8 +279,9 @@ shape(const struct flow_line *line, unsigned attempt, struct flow_shape *s, stru
 	if ((r->present & FLOW_HAS_TCP) != 0 && r->mask.l4.tcp.tcp_flags != 0)
 		return attempt == 0 ? shape_syn(line, s, err) : -EAGAIN;
 	if ((r->present & FLOW_HAS_IP6) != 0)
-		return refuse(err, "matches IPv6 by a hash that other packets can share, not exactly: "
-				   "IPv6 is for software, leave skip_sw out");
+		return refuse(err,
+			      "matches IPv6 by a hash that other packets can share, not exactly: "
+			      "IPv6 is for software, leave skip_sw out");
 	if ((r->present & FLOW_HAS_IP4) == 0 && (r->present & FLOW_HAS_L4) != 0)
 		return refuse(err, "matches ports of IPv4 only: say ipv4 before them");
 	if ((r->present & FLOW_HAS_IP4) == 0)
@@ -306,10 +316,11 @@ fit(const struct flow_shape *s, const struct flow_room *room, struct err *err)
 			       kind_names[s->kind]);
 	if (s->kind == DIRECTOR && room->used[DIRECTOR] > 0 &&
 	    !same_mask(s, room->example[DIRECTOR]))
-		return err_set(err, ENOSPC,
-			       "the 82599's flow director has one mask for all rules of a port, and it is "
-			       "that of rule #%u: compare the same bits, or let software have the rule",
-			       room->example_rule[DIRECTOR]);
+		return err_set(
+			err, ENOSPC,
+			"the 82599's flow director has one mask for all rules of a port, and it is "
+			"that of rule #%u: compare the same bits, or let software have the rule",
+			room->example_rule[DIRECTOR]);
 	return 0;
 }
 

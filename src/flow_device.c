@@ -73,7 +73,8 @@ fits(const struct port *port, const struct flow_shape *shape, struct err *err)
 		const struct flow_place *place;
 
 		room.used[kind] = d->used[kind];
-		place = d->used[kind] != 0 ? find_place(port, kind, &room.example_rule[kind]) : NULL;
+		place = d->used[kind] != 0 ? find_place(port, kind, &room.example_rule[kind])
+					   : NULL;
 		room.example[kind] = place != NULL ? &place->shape : NULL;
 	}
 	return driver_of(port)->fit(shape, &room, err);
@@ -105,11 +106,12 @@ refused(int rc, const struct port *port, const struct rte_flow_error *error, str
 	int code = rc < -1 ? -rc : EIO;
 
 	if (code == ENOSYS)
-		return err_set(err, code, "its driver (%s) takes no flow rules: leave skip_sw out, and "
-			       "software has the rule", port->driver);
+		return err_set(err, code,
+			       "its driver (%s) takes no flow rules: leave skip_sw out, and "
+			       "software has the rule",
+			       port->driver);
 	return err_set(err, code, "its driver refuses the rule: %s (%s)",
-		       error->message != NULL ? error->message : "no reason given",
-		       strerror(code));
+		       error->message != NULL ? error->message : "no reason given", strerror(code));
 }
 
 static int
@@ -242,8 +244,9 @@ withdraw(struct flow_place *place)
 		return;
 	rc = rte_flow_destroy(place->port->id, place->handle, &error);
 	if (rc != 0)
-		printf("port %u (%s): its driver does not give up a flow rule: %s\n", place->port->id,
-		       place->port->name, error.message != NULL ? error.message : strerror(-rc));
+		printf("port %u (%s): its driver does not give up a flow rule: %s\n",
+		       place->port->id, place->port->name,
+		       error.message != NULL ? error.message : strerror(-rc));
 	place->handle = NULL;
 }
 
@@ -269,8 +272,7 @@ for_others(const struct flow_place *last, void (*fn)(struct flow *flow, struct f
 {
 	struct port *p;
 
-	PORT_FOREACH(p)
-	{
+	PORT_FOREACH(p) {
 		struct flow_set *set = flow_set_of(p);
 
 		if (p == last->port || driver_of(p) != driver_of(last->port) ||

@@ -15,11 +15,11 @@ struct flow_place;
 /** A rule as it is offered to a device. */
 struct flow_shape {
 	struct flow_line line; /**< what is said, in the driver's own terms */
-	uint8_t kind;          /**< of the device's filters; the driver's own numbers, below FLOW_KINDS */
-	uint8_t order;         /**< of two that match, the device takes the one with the lower */
-	bool bare_ip;          /**< for flow_offer_make() */
-	bool numbered;         /**< wants a number of its own on the port as its mark */
-	const char *remark;    /**< what the device does a little differently, or NULL */
+	uint8_t kind;  /**< of the device's filters; the driver's own numbers, below FLOW_KINDS */
+	uint8_t order; /**< of two that match, the device takes the one with the lower */
+	bool bare_ip;  /**< for flow_offer_make() */
+	bool numbered; /**< wants a number of its own on the port as its mark */
+	const char *remark; /**< what the device does a little differently, or NULL */
 };
 
 #define FLOW_KINDS 4

@@ -88,10 +88,12 @@ push_back(const struct flow *flow, const struct port *port, const struct flow_pl
 		if (other->software != NULL)
 			flow_device_remove(other, there);
 		if (notes != NULL)
-			out_text(notes, other->software != NULL ?
-				 "rule #%u comes after this one and has left the hardware of port %u\n" :
-				 "rule #%u is in hardware only and acts before this one on port %u\n",
-				 other->id, port->id);
+			out_text(
+				notes,
+				other->software != NULL
+					? "rule #%u comes after this one and has left the hardware of port %u\n"
+					: "rule #%u is in hardware only and acts before this one on port %u\n",
+				other->id, port->id);
 	}
 }
 

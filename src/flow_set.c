@@ -337,13 +337,15 @@ check_name(const char *name, struct err *err)
 
 	for (unsigned i = 0; i < RTE_DIM(words); i++)
 		good &= strcmp(name, words[i]) != 0;
-	good &= strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") == len;
+	good &= strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") ==
+		len;
 	if (good && port_find(name, NULL) == NULL)
 		return 0;
-	return err_set(err, EINVAL,
-		       "block '%.40s': a name has up to %d letters, digits, '_', '.', '-', begins with "
-		       "a letter, and is no port's",
-		       name, FLOW_BLOCK_NAME - 1);
+	return err_set(
+		err, EINVAL,
+		"block '%.40s': a name has up to %d letters, digits, '_', '.', '-', begins with "
+		"a letter, and is no port's",
+		name, FLOW_BLOCK_NAME - 1);
 }
 
 static bool
@@ -387,8 +389,7 @@ leave(struct flow_set *set, struct port *port)
 	while (set->ports[p] != port)
 		p++;
 	set->port_count--;
-	memmove(set->ports + p, set->ports + p + 1,
-		(set->port_count - p) * sizeof(set->ports[0]));
+	memmove(set->ports + p, set->ports + p + 1, (set->port_count - p) * sizeof(set->ports[0]));
 	block_of[port->id] = NULL;
 	classify_bind(port, own[port->id].software);
 }

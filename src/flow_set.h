@@ -34,12 +34,12 @@ struct flow_place {
 };
 
 struct flow {
-	uint32_t id;              /**< in its set */
+	uint32_t id; /**< in its set */
 	struct flow_set *set;
 	struct flow_line line;
-	struct rule *software;    /**< NULL: not there */
+	struct rule *software;	   /**< NULL: not there */
 	struct flow_place *places; /**< in devices */
-	bool displaced;           /**< was in hardware when its port stopped */
+	bool displaced;		   /**< was in hardware when its port stopped */
 };
 
 #define FLOW_BLOCK_NAME 32
@@ -49,15 +49,16 @@ struct flow_set {
 	struct port *ports[RTE_MAX_ETHPORTS];
 	unsigned port_count;
 	struct ruleset *software; /**< NULL until a rule needs it */
-	struct flow **flows;      /**< by id, which is by age */
+	struct flow **flows;	  /**< by id, which is by age */
 	unsigned count, size;
-	struct flow_set *next;    /**< block */
+	struct flow_set *next; /**< block */
 };
 
-/** A block by its name, or a port's own rules; where the port is in a block: `shared`: that one, else
- * refused. NULL with err filled. */
+/** A block by its name, or a port's own rules; where the port is in a block: `shared`: that one,
+ * else refused. NULL with err filled. */
 struct flow_set *flow_set_find(const char *word, bool shared, struct err *err);
-/** Sets with rules or a name, ports in order and then blocks: for `show config`. NULL after the last. */
+/** Sets with rules or a name, ports in order and then blocks: for `show config`. NULL after the
+ * last. */
 struct flow_set *flow_set_next(const struct flow_set *set);
 /** A port's own set, which stays where it is; not a block. */
 bool flow_set_is_own(const struct flow_set *set);

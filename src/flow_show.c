@@ -112,8 +112,9 @@ list_end(const struct list *list, struct out *out)
 	if (list->uncounted)
 		out_text(out, "-: the device does not count what it does by this rule\n");
 	if (list->partly)
-		out_text(out, "+: packets the device has dropped or sent by this rule, which it does "
-			      "not count, come on top\n");
+		out_text(out,
+			 "+: packets the device has dropped or sent by this rule, which it does "
+			 "not count, come on top\n");
 	out_json_end(out);
 }
 

@@ -9,7 +9,11 @@
 /* Actions and what each wants to know. */
 static const struct action {
 	const char *name;
-	enum { FATE, MARK, COUNT } kind;
+	enum {
+		FATE,
+		MARK,
+		COUNT
+	} kind;
 	enum flow_fate fate;
 	const char *keyword; /* in front of its number; NULL: it has none */
 	uint32_t max;
@@ -90,9 +94,10 @@ apply_action(struct call *call, const struct action *action, uint32_t number,
 		break;
 	case FATE:
 		if (*fate != NULL && *fate != action)
-			return err_set(call->err, EINVAL,
-				       "actions: %s and %s: only one can decide what becomes of a packet",
-				       (*fate)->name, action->name);
+			return err_set(
+				call->err, EINVAL,
+				"actions: %s and %s: only one can decide what becomes of a packet",
+				(*fate)->name, action->name);
 		twice = *fate != NULL;
 		*fate = action;
 		line->rule.fate = action->fate;
@@ -118,10 +123,11 @@ parse_actions(struct call *call, struct flow_line *line)
 			return 0;
 		action = action_named(word);
 		if (action == NULL)
-			return err_set(call->err, EINVAL,
-				       "actions: no action '%.40s'; there are drop, passthru, accept, "
-				       "queue, lcore, represented_port, jump, mark, count, and end",
-				       word);
+			return err_set(
+				call->err, EINVAL,
+				"actions: no action '%.40s'; there are drop, passthru, accept, "
+				"queue, lcore, represented_port, jump, mark, count, and end",
+				word);
 		rc = read_action(call, action, &number);
 		if (rc == 0)
 			rc = apply_action(call, action, number, line, &fate);
@@ -136,7 +142,8 @@ static int
 take_placement(struct call *call, enum flow_placement placement, struct flow_line *line)
 {
 	if (line->placement != FLOW_ANYWHERE && line->placement != placement)
-		return err_set(call->err, EINVAL, "skip_sw and skip_hw: then the rule would be nowhere");
+		return err_set(call->err, EINVAL,
+			       "skip_sw and skip_hw: then the rule would be nowhere");
 	line->placement = placement;
 	return 0;
 }
@@ -170,8 +177,9 @@ read_attributes(struct call *call, struct flow_line *line)
 		} else if (strcmp(word, "skip_hw") == 0) {
 			rc = take_placement(call, FLOW_SKIP_HW, line);
 		} else if (strcmp(word, "egress") == 0) {
-			rc = err_set(call->err, EOPNOTSUPP,
-				     "egress: not supported, rules are about packets that are received");
+			rc = err_set(
+				call->err, EOPNOTSUPP,
+				"egress: not supported, rules are about packets that are received");
 		} else {
 			rc = err_set(call->err, EINVAL,
 				     "unexpected '%.40s'; there are priority, group, ingress, "

@@ -50,7 +50,8 @@ check_types(const struct call *call, const struct flow_rule *rule, const struct 
 				       rte_be_to_cpu_16(type));
 		if (!tag_follows && ip != 0 && !type_may_be(type, type_mask, ip) &&
 		    (i == 1 || !type_may_be_tag(type, type_mask)))
-			return err_set(call->err, EINVAL, "vlan inner_type: 0x%04x is not that of %s",
+			return err_set(call->err, EINVAL,
+				       "vlan inner_type: 0x%04x is not that of %s",
 				       rte_be_to_cpu_16(type), below);
 	}
 	if (s->vlans > 0 && s->eth != NULL && untagged)
@@ -72,8 +73,9 @@ check_protocol(const struct call *call, const struct flow_rule *rule, const stru
 	const struct item *item;
 
 	if (next->has == (four ? FLOW_HAS_ICMP6 : FLOW_HAS_ICMP))
-		return err_set(call->err, EINVAL, "pattern: %s after %s: ICMP for %s is %s", next->name,
-			       ip->name, four ? "IPv4" : "IPv6", four ? "icmp" : "icmp6");
+		return err_set(call->err, EINVAL, "pattern: %s after %s: ICMP for %s is %s",
+			       next->name, ip->name, four ? "IPv4" : "IPv6",
+			       four ? "icmp" : "icmp6");
 	if (((proto ^ expected) & proto_mask) != 0) {
 		/* An extension header may stand between the two: only what is certain. */
 		bool certain = four;
@@ -81,13 +83,14 @@ check_protocol(const struct call *call, const struct flow_rule *rule, const stru
 		ITEM_FOREACH(item)
 			certain |= proto_mask == 0xff && item_protocol(item) == proto;
 		if (certain)
-			return err_set(call->err, EINVAL, "%s proto: %u is not that of %s", ip->name,
-				       proto, next->name);
+			return err_set(call->err, EINVAL, "%s proto: %u is not that of %s",
+				       ip->name, proto, next->name);
 	}
 	if (four && next->layer == LAYER_L4 &&
 	    (value->v4.fragment_offset & rte_cpu_to_be_16(RTE_IPV4_HDR_OFFSET_MASK)) != 0)
 		return err_set(call->err, EINVAL,
-			       "ipv4 fragment_offset: later fragments have no %s header", next->name);
+			       "ipv4 fragment_offset: later fragments have no %s header",
+			       next->name);
 	return 0;
 }
 

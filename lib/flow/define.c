@@ -17,8 +17,7 @@ items_syntax(void)
 
 	if (text[0] != '\0')
 		return text;
-	ITEM_FOREACH(item)
-	{
+	ITEM_FOREACH(item) {
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s [{", n == 0 ? "" : " | ",
 				      item->name);
 		FIELD_FOREACH(f, item)

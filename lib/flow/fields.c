@@ -4,23 +4,35 @@
  */
 #include "internal.h"
 
-#define FIELD(type, member) .offset = offsetof(struct type, member), \
-	.size = sizeof(((struct type *)NULL)->member)
+#define FIELD(type, member)                                                                        \
+	.offset = offsetof(struct type, member), .size = sizeof(((struct type *)NULL)->member)
 
 const struct item flow_items[] = {
-	{"eth", LAYER_ETH, FLOW_HAS_ETH, sizeof(struct rte_ether_hdr), RTE_FLOW_ITEM_TYPE_ETH,
+	{"eth",
+	 LAYER_ETH,
+	 FLOW_HAS_ETH,
+	 sizeof(struct rte_ether_hdr),
+	 RTE_FLOW_ITEM_TYPE_ETH,
 	 {{"dst", FIELD_MAC, FIELD(rte_ether_hdr, dst_addr)},
 	  {"src", FIELD_MAC, FIELD(rte_ether_hdr, src_addr)},
 	  {"type", FIELD_NUMBER, FIELD(rte_ether_hdr, ether_type)},
 	  {"has_vlan", FIELD_FLAG, .size = 1, .has = FLOW_HAS_VLAN}}},
-	{"vlan", LAYER_VLAN, FLOW_HAS_VLAN, sizeof(struct rte_vlan_hdr), RTE_FLOW_ITEM_TYPE_VLAN,
+	{"vlan",
+	 LAYER_VLAN,
+	 FLOW_HAS_VLAN,
+	 sizeof(struct rte_vlan_hdr),
+	 RTE_FLOW_ITEM_TYPE_VLAN,
 	 {{"tci", FIELD_NUMBER, FIELD(rte_vlan_hdr, vlan_tci), .covers = true},
 	  {"pcp", FIELD_NUMBER, FIELD(rte_vlan_hdr, vlan_tci), .bits = 0xe000},
 	  {"dei", FIELD_NUMBER, FIELD(rte_vlan_hdr, vlan_tci), .bits = 0x1000},
 	  {"vid", FIELD_NUMBER, FIELD(rte_vlan_hdr, vlan_tci), .bits = 0x0fff},
 	  {"inner_type", FIELD_NUMBER, FIELD(rte_vlan_hdr, eth_proto)},
 	  {"has_more_vlan", FIELD_FLAG, .size = 1, .has = FLOW_HAS_VLAN2}}},
-	{"ipv4", LAYER_IP, FLOW_HAS_IP4, sizeof(struct rte_ipv4_hdr), RTE_FLOW_ITEM_TYPE_IPV4,
+	{"ipv4",
+	 LAYER_IP,
+	 FLOW_HAS_IP4,
+	 sizeof(struct rte_ipv4_hdr),
+	 RTE_FLOW_ITEM_TYPE_IPV4,
 	 {{"version_ihl", FIELD_NUMBER, FIELD(rte_ipv4_hdr, version_ihl)},
 	  {"tos", FIELD_NUMBER, FIELD(rte_ipv4_hdr, type_of_service)},
 	  {"length", FIELD_NUMBER, FIELD(rte_ipv4_hdr, total_length)},
@@ -30,7 +42,11 @@ const struct item flow_items[] = {
 	  {"proto", FIELD_NUMBER, FIELD(rte_ipv4_hdr, next_proto_id)},
 	  {"src", FIELD_IP4, FIELD(rte_ipv4_hdr, src_addr)},
 	  {"dst", FIELD_IP4, FIELD(rte_ipv4_hdr, dst_addr)}}},
-	{"ipv6", LAYER_IP, FLOW_HAS_IP6, sizeof(struct rte_ipv6_hdr), RTE_FLOW_ITEM_TYPE_IPV6,
+	{"ipv6",
+	 LAYER_IP,
+	 FLOW_HAS_IP6,
+	 sizeof(struct rte_ipv6_hdr),
+	 RTE_FLOW_ITEM_TYPE_IPV6,
 	 {{"tc", FIELD_NUMBER, FIELD(rte_ipv6_hdr, vtc_flow), .bits = 0x0ff00000},
 	  {"flow", FIELD_NUMBER, FIELD(rte_ipv6_hdr, vtc_flow), .bits = 0x000fffff},
 	  {"len", FIELD_NUMBER, FIELD(rte_ipv6_hdr, payload_len)},
@@ -39,24 +55,44 @@ const struct item flow_items[] = {
 	  {"has_frag_ext", FIELD_FLAG, .size = 1, .has = FLOW_HAS_FRAGMENT6},
 	  {"src", FIELD_IP6, FIELD(rte_ipv6_hdr, src_addr)},
 	  {"dst", FIELD_IP6, FIELD(rte_ipv6_hdr, dst_addr)}}},
-	{"udp", LAYER_L4, FLOW_HAS_UDP, sizeof(struct rte_udp_hdr), RTE_FLOW_ITEM_TYPE_UDP,
+	{"udp",
+	 LAYER_L4,
+	 FLOW_HAS_UDP,
+	 sizeof(struct rte_udp_hdr),
+	 RTE_FLOW_ITEM_TYPE_UDP,
 	 {{"src", FIELD_NUMBER, FIELD(rte_udp_hdr, src_port)},
 	  {"dst", FIELD_NUMBER, FIELD(rte_udp_hdr, dst_port)}}},
-	{"tcp", LAYER_L4, FLOW_HAS_TCP, sizeof(struct rte_tcp_hdr), RTE_FLOW_ITEM_TYPE_TCP,
+	{"tcp",
+	 LAYER_L4,
+	 FLOW_HAS_TCP,
+	 sizeof(struct rte_tcp_hdr),
+	 RTE_FLOW_ITEM_TYPE_TCP,
 	 {{"src", FIELD_NUMBER, FIELD(rte_tcp_hdr, src_port)},
 	  {"dst", FIELD_NUMBER, FIELD(rte_tcp_hdr, dst_port)},
 	  {"flags", FIELD_NUMBER, FIELD(rte_tcp_hdr, tcp_flags)}}},
-	{"sctp", LAYER_L4, FLOW_HAS_SCTP, sizeof(struct rte_sctp_hdr), RTE_FLOW_ITEM_TYPE_SCTP,
+	{"sctp",
+	 LAYER_L4,
+	 FLOW_HAS_SCTP,
+	 sizeof(struct rte_sctp_hdr),
+	 RTE_FLOW_ITEM_TYPE_SCTP,
 	 {{"src", FIELD_NUMBER, FIELD(rte_sctp_hdr, src_port)},
 	  {"dst", FIELD_NUMBER, FIELD(rte_sctp_hdr, dst_port)},
 	  {"tag", FIELD_NUMBER, FIELD(rte_sctp_hdr, tag)},
 	  {"cksum", FIELD_NUMBER, FIELD(rte_sctp_hdr, cksum)}}},
-	{"icmp", LAYER_L4, FLOW_HAS_ICMP, sizeof(struct rte_icmp_hdr), RTE_FLOW_ITEM_TYPE_ICMP,
+	{"icmp",
+	 LAYER_L4,
+	 FLOW_HAS_ICMP,
+	 sizeof(struct rte_icmp_hdr),
+	 RTE_FLOW_ITEM_TYPE_ICMP,
 	 {{"type", FIELD_NUMBER, FIELD(rte_icmp_hdr, icmp_type)},
 	  {"code", FIELD_NUMBER, FIELD(rte_icmp_hdr, icmp_code)},
 	  {"ident", FIELD_NUMBER, FIELD(rte_icmp_hdr, icmp_ident)},
 	  {"seq", FIELD_NUMBER, FIELD(rte_icmp_hdr, icmp_seq_nb)}}},
-	{"icmp6", LAYER_L4, FLOW_HAS_ICMP6, sizeof(struct flow_icmp6), RTE_FLOW_ITEM_TYPE_ICMP6,
+	{"icmp6",
+	 LAYER_L4,
+	 FLOW_HAS_ICMP6,
+	 sizeof(struct flow_icmp6),
+	 RTE_FLOW_ITEM_TYPE_ICMP6,
 	 {{"type", FIELD_NUMBER, FIELD(flow_icmp6, type)},
 	  {"code", FIELD_NUMBER, FIELD(flow_icmp6, code)}}},
 };
@@ -95,8 +131,7 @@ items_of(const struct flow_rule *rule, struct item_place places[FLOW_ITEMS_MAX])
 	unsigned n = 0;
 
 	for (unsigned o = 0; o < RTE_DIM(order); o++) {
-		ITEM_FOREACH(item)
-		{
+		ITEM_FOREACH(item) {
 			struct item_place place;
 
 			if (item->layer != order[o].layer)

@@ -40,9 +40,9 @@ enum flow_placement {
 struct flow_line {
 	struct flow_rule rule; /**< rule.id is the caller's */
 	enum flow_placement placement;
-	bool ingress;  /**< said, or meant because nothing else was */
+	bool ingress; /**< said, or meant because nothing else was */
 	bool transfer;
-	bool count;    /**< the action: whoever has the rule must count what it matches */
+	bool count; /**< the action: whoever has the rule must count what it matches */
 };
 
 /**
@@ -53,7 +53,8 @@ struct flow_line {
  */
 int flow_parse(struct call *call, struct flow_line *line);
 
-/** Define what ITEM and the other words in the syntax of a flow command stand for; see console_define(). */
+/** Define what ITEM and the other words in the syntax of a flow command stand for; see
+ * console_define(). */
 void flow_define_words(struct console *console);
 
 /** "eth / ipv4 src is 10.0.0.1 / end". */

@@ -51,11 +51,11 @@ extern const unsigned flow_items_count;
 /** An item where it stands in a rule. */
 struct item_place {
 	const struct item *item;
-	uint32_t has;    /**< its FLOW_HAS_* bit there */
+	uint32_t has;	 /**< its FLOW_HAS_* bit there */
 	uint16_t offset; /**< of its header in struct flow_headers */
 };
 
-#define ITEM_FOREACH(i) for ((i) = flow_items; (i) < flow_items + flow_items_count; (i)++)
+#define ITEM_FOREACH(i)	    for ((i) = flow_items; (i) < flow_items + flow_items_count; (i)++)
 #define FIELD_FOREACH(f, i) for ((f) = (i)->fields; (f)->name != NULL; (f)++)
 
 /** The item at `depth`: the n-th tag, or the n-th IP header and what is in it. */
@@ -86,7 +86,8 @@ int check_pattern(const struct call *call, const struct flow_rule *rule, const s
 int parse_pattern(struct call *call, struct flow_rule *rule);
 int parse_actions(struct call *call, struct flow_line *line);
 
-/** Take the value behind `what` as a number: "queue index: '9x' is not a number from 0 to 65535". */
+/** Take the value behind `what` as a number: "queue index: '9x' is not a number from 0 to 65535".
+ */
 int parse_number(struct call *call, const char *what, uint64_t max, uint64_t *value);
 
 /** The range the rule has for these bits of a field, or NULL. */

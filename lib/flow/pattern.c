@@ -68,7 +68,8 @@ put_value(const struct reading *r, const struct field *f, const char *word, uint
 			return 0;
 		}
 		return err_set(r->call->err, EINVAL, "%s %s: '%.60s' is not an IPv%c address",
-			       r->place.item->name, f->name, word, f->kind == FIELD_IP4 ? '4' : '6');
+			       r->place.item->name, f->name, word,
+			       f->kind == FIELD_IP4 ? '4' : '6');
 	case FIELD_NUMBER:
 	case FIELD_FLAG:
 		break;
@@ -151,10 +152,10 @@ said_already(const struct said *said, const char *operator)
 static int
 take_operator(const struct reading *r, const struct field *f, struct said *said)
 {
-	const char *word = call_next(r->call), *operator = operator_named(word);
+	const char *word = call_next(r->call), *operator= operator_named(word);
 	const char *value;
 
-	if (operator == NULL)
+	if (operator== NULL)
 		return err_set(r->call->err, EINVAL,
 			       "%s %s: '%.40s' where is, spec, last, mask or prefix must stand",
 			       r->place.item->name, f->name, word != NULL ? word : "");
@@ -191,8 +192,9 @@ unknown_field(const struct reading *r, const char *word)
 	FIELD_FOREACH(f, r->place.item)
 		snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%s",
 			 names[0] != '\0' ? ", " : "", f->name);
-	return err_set(r->call->err, EINVAL, "%s: no field '%.40s'; there are %s; '/' ends the item",
-		       r->place.item->name, word, names);
+	return err_set(r->call->err, EINVAL,
+		       "%s: no field '%.40s'; there are %s; '/' ends the item", r->place.item->name,
+		       word, names);
 }
 
 static int
@@ -205,7 +207,8 @@ read_fields(struct reading *r)
 	for (;;) {
 		word = call_next(r->call);
 		if (word == NULL)
-			return err_set(r->call->err, EINVAL, "pattern: '/' and end are missing after %s",
+			return err_set(r->call->err, EINVAL,
+				       "pattern: '/' and end are missing after %s",
 				       r->place.item->name);
 		if (strcmp(word, "/") == 0)
 			return 0;
@@ -318,8 +321,7 @@ apply_fields(struct reading *r)
 	const struct field *f;
 	int rc = 0;
 
-	FIELD_FOREACH(f, r->place.item)
-	{
+	FIELD_FOREACH(f, r->place.item) {
 		struct said *said = &r->said[f - r->place.item->fields];
 
 		if (!said->spec && (said->mask || said->last))
@@ -387,8 +389,7 @@ item_named(const char *word)
 {
 	const struct item *item;
 
-	ITEM_FOREACH(item)
-	{
+	ITEM_FOREACH(item) {
 		if (strcmp(item->name, word) == 0)
 			return item;
 	}
@@ -427,7 +428,8 @@ parse_pattern(struct call *call, struct flow_rule *rule)
 		word = call_next(call);
 		if (word == NULL)
 			return err_set(call->err, EINVAL, "pattern: %s",
-				       s.top == NULL ? "items and end are missing" : "end is missing");
+				       s.top == NULL ? "items and end are missing"
+						     : "end is missing");
 		if (strcmp(word, "end") == 0)
 			return check_pattern(call, rule, &s);
 		item = item_named(word);

@@ -117,7 +117,8 @@ make_fate(const struct flow_line *line, struct flow_offer *offer, struct rte_flo
 	case FLOW_ACCEPT:
 		return err_set(err, ENOTSUP, "accept is an action of software");
 	case FLOW_LCORE:
-		return err_set(err, ENOTSUP, "lcore is an action of software; a device takes queue");
+		return err_set(err, ENOTSUP,
+			       "lcore is an action of software; a device takes queue");
 	}
 	return err_set(err, ENOTSUP, "no action of a device");
 }
@@ -149,7 +150,8 @@ flow_offer_make(const struct flow_line *line, bool bare_ip, struct flow_offer *o
 	}
 	if (line->rule.mark) {
 		offer->mark.id = line->rule.mark_id;
-		offer->actions[a++] = (struct rte_flow_action){RTE_FLOW_ACTION_TYPE_MARK, &offer->mark};
+		offer->actions[a++] =
+			(struct rte_flow_action){RTE_FLOW_ACTION_TYPE_MARK, &offer->mark};
 	}
 	if (line->count)
 		offer->actions[a++] =

@@ -144,8 +144,7 @@ range_is_of(const struct flow_range *range, const struct field *f, const struct 
 	}
 	if (!f->covers)
 		return true;
-	FIELD_FOREACH(other, place->item)
-	{
+	FIELD_FOREACH(other, place->item) {
 		if (other != f && range_is_of(range, other, place))
 			return false;
 	}
@@ -173,15 +172,15 @@ item_text(struct out *out, const struct flow_rule *rule, const struct item_place
 	uint8_t written[64] = {0}, bits[16];
 
 	out_text(out, "%s", place->item->name);
-	FIELD_FOREACH(f, place->item)
-	{
+	FIELD_FOREACH(f, place->item) {
 		uint16_t offset = (uint16_t)(place->offset + f->offset);
 
 		if (f->kind == FIELD_FLAG) {
 			flag_text(out, rule, f, place);
 			continue;
 		}
-		if (bits_left(f, (const uint8_t *)&rule->mask + offset, written + f->offset, bits)) {
+		if (bits_left(f, (const uint8_t *)&rule->mask + offset, written + f->offset,
+			      bits)) {
 			spec_text(out, f, (const uint8_t *)&rule->value + offset, bits);
 			for (unsigned i = 0; i < f->size; i++)
 				written[f->offset + i] |= bits[i];

@@ -34,8 +34,6 @@ class Ports:
                       "--vdev", f"net_null{i},no-rx=1"]
         return words
 
-    environment = {}
-
     # EAL numbers ports in the order of its arguments.
     def sources(self):
         return [2 * i for i in range(len(self.captures))]
@@ -44,24 +42,9 @@ class Ports:
         return [2 * i + 1 for i in range(len(self.captures))]
 
 
-class ModelledNic(Ports):
-    """A modelled 82599, whose wire is a thread on lcore 0's CPU, and a sink. The model
-    keeps the real ixgbe driver busy: rates say little, what a rule adds to them does."""
-
-    def __init__(self, capture):
-        super().__init__([capture])
-        model = os.path.join(build_dir(), "tests", "nic82599", "libnic82599.so")
-        self.environment = {"NIC82599": f"id=10fb,rx={capture},loop=0", "LD_PRELOAD": model}
-
-    # PCI devices are probed before virtual ones.
-    def arguments(self):
-        return ["-a", "0000:82:00.0", "--iova-mode=va", "--vdev", "net_null0,no-rx=1"]
-
-
 def eal(name, ports, workers):
     lcores = ["0@0", "1@1", "2@0"][:workers + 1]
-    pci = [] if "-a" in ports.arguments() else ["--no-pci"]
-    return ["--lcores", ",".join(lcores), "--in-memory", *pci, "--no-telemetry",
+    return ["--lcores", ",".join(lcores), "--in-memory", "--no-pci", "--no-telemetry",
             "--file-prefix", f"bench-{name}-{os.getpid()}", "--log-level", "*:error",
             *ports.arguments()]
 
@@ -144,8 +127,7 @@ def noref(commands, ports, seconds, burst, workers=1, build=None, extra=None):
                    f"--total-num-mbufs={MBUFS}"]
         log = open(os.path.join(folder, "log"), "w+")
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log,
-                                   stderr=subprocess.STDOUT,
-                                   env={**os.environ, **ports.environment})
+                                   stderr=subprocess.STDOUT)
 
         def ask(words):
             answer = subprocess.run(

@@ -114,6 +114,15 @@ def testpmd(mode, ports, seconds, burst, workers=1):
         process.wait()
 
 
+def polling(ports, workers):
+    """Each worker polls its own pairs of ports."""
+    if workers == 1:
+        return []
+    pairs = zip(ports.sources(), ports.sinks())
+    queues = [f"({port},0,{1 + i % workers})" for i, pair in enumerate(pairs) for port in pair]
+    return ["--config=" + ",".join(queues)]
+
+
 def noref(commands, ports, seconds, burst, workers=1, build=None, extra=None):
     """Packets per second at the ports that are counted; and what `extra` commands answer."""
     build = build or build_dir()
@@ -124,7 +133,7 @@ def noref(commands, ports, seconds, burst, workers=1, build=None, extra=None):
         socket = os.path.join(folder, "ctl.sock")
         command = [os.path.join(build, "src", "noref"), *eal("noref", ports, workers), "--",
                    f"--cmdline-file={config}", f"--ctl={socket}", f"--burst={burst}",
-                   f"--total-num-mbufs={MBUFS}"]
+                   f"--total-num-mbufs={MBUFS}", *polling(ports, workers)]
         log = open(os.path.join(folder, "log"), "w+")
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log,
                                    stderr=subprocess.STDOUT)

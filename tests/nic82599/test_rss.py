@@ -79,3 +79,29 @@ class Rss(unittest.TestCase):
             router.arrive(0, frames)
             self.assertEqual(router.queues(0), wanted)
             router.finish()
+
+    def test_one_tunnel_is_spread_by_what_is_inside(self):
+        """What RSS leaves on one queue, and so to one worker, `redirect cpu` gives to all."""
+        frames = [tunnel(flow, id=turn) for turn in range(20) for flow in range(40)]
+        # A sender that leaves the flow label at zero.
+        frames = [frame[:14] + b"\x60\0\0\0" + frame[18:] for frame in frames]
+        for how, shared in (("outer", False), ("inner", True)):
+            verdict = f"xdp set dev 0 redirect cpu 1,2 hash {how}\n"
+            with Bench(ROUTER + verdict, args=["--rxq=2"], lcores=TWO_WORKERS) as router:
+                router.arrive(0, frames)
+                router.wait_sent(1, len(frames))
+                self.assertEqual(len(router.queues(0)), 1)
+                entries = router.ask("show lcore")
+                sent = router.finish().sent[1]
+            # Both poll a queue; only what was handed over is counted twice.
+            handed = sum(entry["packets"] for entry in entries) - len(frames)
+            if shared:
+                self.assertTrue(len(frames) / 5 < handed < len(frames) * 4 / 5, entries)
+            else:
+                self.assertIn(handed, (0, len(frames)))
+            flows = collections.defaultdict(list)
+            for frame in sent:
+                flows[frame[26:30]].append(frame[18:20])  # source, identification
+            self.assertEqual(len(flows), 40)
+            for numbers in flows.values():
+                self.assertEqual(numbers, [turn.to_bytes(2, "big") for turn in range(20)])

@@ -5,7 +5,7 @@ import unittest
 
 import packets as p
 from cases import SOURCE_MAC
-from harness import Router
+from harness import Router, write_pcap
 from lab import DT4_RED, PORT_MAC, ROUTER, SIDS
 from packets import routed
 from test_endpoints import IN4
@@ -276,3 +276,60 @@ class Workers(Case):
                     self.assertIn(end, entry["steps"][-1])
                 router.finish()
 
+
+class Endless(Case):
+    """A source that never stops."""
+    lcores = WORKERS
+
+    def endless(self, xdp=""):
+        frames = [frame(packet(n % 5, n)) for n in range(64)]
+        source = "net_pcap0,rx_pcap=%FOLDER%/endless.pcap,infinite_rx=1"
+        return Router(ROUTER + xdp, vdevs={0: source, 1: "net_null1,no-rx=1"}, lcores=WORKERS,
+                      prepare=lambda space: write_pcap(space.folder / "endless.pcap", frames))
+
+    def end(self, router):
+        """Stopped, nothing is left in rings and buffers; and the account balances."""
+        router.tell("stop")
+        router.until(lambda: router.balance()["held"] == 0, "rings and buffers to be empty")
+        return router.finish(infinite=True)
+
+    def test_full_ring(self):
+        """The taker has a CPU that the giver uses, too: it cannot keep up, and nobody waits."""
+        with self.endless("xdp set dev 0 redirect cpu 3\n") as router:
+            router.until(lambda: router.ask("show drops").get("redirect_full", 0) > 10000,
+                         "a ring to be full")
+            run = self.end(router)
+        self.assertEqual(set(run.drops) - {"tx_full"}, {"redirect_full"})
+        self.assertGreater(run.ports[1]["tx_packets"], 0)
+
+    def test_changes(self):
+        """Each verdict after each other one, ports stopped and started: nothing is lost."""
+        lines = ["pass", "tx", "redirect dev 1", "redirect cpu 2,3", "drop",
+                 "redirect cpu 1,2,3 hash inner", "redirect cpu 3,1 hash rr"]
+        with self.endless() as router:
+            for before in lines:
+                for after in lines:
+                    router.tell(f"xdp set dev 0 {before}")
+                    router.tell(f"xdp set dev 0 {after}")
+            for line in lines:
+                router.tell(f"xdp set dev 0 {line}")
+                for port in (1, 0):
+                    router.tell(f"port stop {port}")
+                    router.tell(f"port start {port}")
+            router.tell("xdp off dev 0")
+            counted = router.ask("xdp show")[0]
+            run = self.end(router)
+        for word in ("pass", "tx", "redirect", "redirect_cpu", "drop"):
+            self.assertGreater(counted[word], 0, word)
+        self.assertEqual(run.drops["xdp_drop"], counted["drop"])
+
+    def test_ended_under_load(self):
+        """SIGTERM comes at once after a burst was handed over: what is in rings is dealt with."""
+        for verdict in ("redirect cpu 2,3", "redirect cpu 3 hash rr"):
+            with self.endless(f"xdp set dev 0 {verdict}\n") as router:
+                router.until(lambda: router.ask("xdp show")[0]["redirect_cpu"] > 10000, "packets")
+                router.process.terminate()
+                self.assertEqual(router.process.wait(30), 0)
+                out, err = router.printed()
+            self.assertNotIn("missing", out + err)
+            self.assertNotIn("Sanitizer", err)

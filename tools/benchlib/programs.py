@@ -42,6 +42,21 @@ class Ports:
         return [2 * i + 1 for i in range(len(self.captures))]
 
 
+class Devices(Ports):
+    """Any devices; what some ports have sent ("TX") or received ("RX") is counted."""
+
+    def __init__(self, devices, counted, direction):
+        super().__init__([])
+        self.devices, self.result = devices, counted
+        self.direction, self.counter = direction, direction.lower() + "_packets"
+
+    def arguments(self):
+        return [word for device in self.devices for word in ("--vdev", device)]
+
+    def counted(self):
+        return self.result
+
+
 def eal(name, ports, workers):
     lcores = ["0@0", "1@1", "2@0"][:workers + 1]
     return ["--lcores", ",".join(lcores), "--in-memory", "--no-pci", "--no-telemetry",
@@ -76,12 +91,14 @@ def read_until(process, pattern, seconds):
     return text
 
 
-def testpmd(mode, ports, seconds, burst, workers=1):
-    """Packets per second at the ports that are counted."""
+def testpmd(mode, ports, seconds, burst, workers=1, options=(), begin=("start",)):
+    """Packets per second at the ports that are counted. begin: its commands, the last of which
+    starts it."""
     # Its answers go through stdio, which a pipe would make wait for 4 KiB.
     command = ["stdbuf", "-oL", "dpdk-testpmd", *eal("testpmd", ports, workers), "--", "-i",
                f"--forward-mode={mode}", f"--burst={burst}", f"--total-num-mbufs={MBUFS}",
-               f"--nb-cores={workers}", "--no-flush-rx", *ports.testpmd_options]
+               f"--nb-cores={workers}", "--no-flush-rx", *ports.testpmd_options,
+               *options]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT)
     try:
@@ -99,8 +116,9 @@ def testpmd(mode, ports, seconds, burst, workers=1):
                 total += int(re.search(ports.direction + r"-packets:\s*(\d+)", text).group(1))
             return total, worker_seconds(process)
 
-        say("start")
-        read_until(process, r"testpmd> $", 30)
+        for words in begin:
+            say(words)
+            read_until(process, r"testpmd> $", 30)
         time.sleep(0.5)
         before, t0 = sent()
         time.sleep(seconds)
@@ -120,10 +138,11 @@ def polling(ports, workers):
         return []
     pairs = zip(ports.sources(), ports.sinks())
     queues = [f"({port},0,{1 + i % workers})" for i, pair in enumerate(pairs) for port in pair]
-    return ["--config=" + ",".join(queues)]
+    return ["--config=" + ",".join(queues)] if queues else []
 
 
-def noref(commands, ports, seconds, burst, workers=1, build=None, extra=None):
+def noref(commands, ports, seconds, burst, workers=1, build=None, extra=None, options=(),
+          drops_allowed=("tx_full",)):
     """Packets per second at the ports that are counted; and what `extra` commands answer."""
     build = build or build_dir()
     with tempfile.TemporaryDirectory() as folder:
@@ -133,7 +152,7 @@ def noref(commands, ports, seconds, burst, workers=1, build=None, extra=None):
         socket = os.path.join(folder, "ctl.sock")
         command = [os.path.join(build, "src", "noref"), *eal("noref", ports, workers), "--",
                    f"--cmdline-file={config}", f"--ctl={socket}", f"--burst={burst}",
-                   f"--total-num-mbufs={MBUFS}", *polling(ports, workers)]
+                   f"--total-num-mbufs={MBUFS}", *polling(ports, workers), *options]
         log = open(os.path.join(folder, "log"), "w+")
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log,
                                    stderr=subprocess.STDOUT)
@@ -165,7 +184,7 @@ def noref(commands, ports, seconds, burst, workers=1, build=None, extra=None):
             drops = ask("show drops")
             process.terminate()
             process.wait(60)
-            if drops.keys() - {"tx_full"}:
+            if drops.keys() - set(drops_allowed):
                 raise RuntimeError(f"noref dropped packets: {drops}")
             return workers * (after - before) / (t1 - t0), answers
         finally:

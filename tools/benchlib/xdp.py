@@ -5,9 +5,11 @@ The kernel's: generic XDP on veth before and after its buffers came from one pag
 """
 
 import argparse
+import contextlib
 import os
 import random
 import statistics
+import subprocess
 import tempfile
 
 import machine
@@ -34,53 +36,122 @@ def small_frames():
     return [frame.ljust(64, b"\0") for frame in frames]
 
 
+def large_frames():
+    """As many as circulate; their receiver makes four segments of each."""
+    return [frame.ljust(8000, b"\0") for frame in small_frames()[:CIRCULATING]]
+
+
 class Row:
     """One line of the table."""
 
-    def __init__(self, name, title, kernel, ports, config, mode, bar, of, workers=1, options=(),
-                 drops=()):
+    def __init__(self, name, title, kernel, config, ports, mode=None, theirs=None, options=(),
+                 begin=("start",), bar=None, of="testpmd", workers=1, drops=(), ours=(),
+                 generator=False):
         self.name, self.title = name, title
-        self.kernel = kernel        # Mpps before and after
-        self.ports = ports          # capture to devices
-        self.config, self.workers = config, workers
-        self.mode, self.options = mode, options  # testpmd's; None: no such mode
-        self.bar, self.of = bar, of  # share of testpmd, or of another row of ours
+        self.kernel = kernel                    # Mpps before and after
+        self.config, self.ports = config, ports  # ports: capture to devices
+        self.workers, self.ours = workers, ours  # options of noref
         self.drops = ("tx_full", *drops)
+        self.mode, self.theirs = mode, theirs or ports  # testpmd's; None: no such mode
+        self.options, self.begin = options, begin
+        self.bar, self.of = bar, of             # share of testpmd, or of another row of ours
+        self.generator = generator
 
 
-def alone(counted):
-    """A source whose transmit side throws away."""
-    return lambda capture: programs.Devices([f"net_pcap0,rx_pcap={capture},infinite_rx=1"],
-                                            [(0, counted)])
-
-
-def pair(capture):
-    return programs.Ports([capture])
+def devices(names, counted):
+    """%s stands for the capture."""
+    return lambda capture: programs.Devices([name.replace("%s", capture) for name in names],
+                                            counted)
 
 
 LOOP = ("--port-topology=loop",)
+SOURCE = "net_pcap0,rx_pcap=%s,infinite_rx=1"
+SINK = "net_null0,no-rx=1"
+ALONE = devices([SOURCE], [(0, "tx")])  # its transmit side throws away
+PAIR = devices([SOURCE, SINK], [(1, "tx")])
+
+SEGMENTS = "set txpkts 2000,2000,2000,2000"
+CIRCULATING = 512  # frames; testpmd makes them in bursts
+LARGE = ("--max-pkt-len=9018",)
+ONCE = "net_pcap0,rx_pcap=%s"
+
+
+def begin_circulating(burst):
+    return SEGMENTS, f"start tx_first {CIRCULATING // burst}"
+
+
+def large(ports):
+    """MTUs for frames of 8000 bytes; those of the capture go into the first ring."""
+    return "".join(f"ip link set dev {port} mtu 9000\n" for port in range(ports)) + \
+        "xdp set dev 0 redirect dev 1\n"
+
+
+MEMIF = "net_memif0,role=client,id=0,socket=/tmp/noref-bench.sock,socket-abstract=no"
 ROWS = [
-    Row("tx", "64 B, TX", (4.49, 4.04), alone("tx"), "xdp set dev 0 tx\n",
-        "macswap", 0.85, "testpmd", options=LOOP),
-    Row("dev", "64 B, redirect to a device", (4.30, 3.95), pair,
-        "xdp set dev 0 redirect dev 1\n", "io", 0.8, "testpmd"),
-    Row("cpu", "64 B, redirect to a CPU", (4.49, 4.47), pair,
-        ROUTER + "xdp set dev 0 redirect cpu 2\n", None, 0.35, "dev", workers=2,
+    Row("tx", "64 B, TX", (4.49, 4.04), "xdp set dev 0 tx\n", ALONE, "macswap", options=LOOP,
+        bar=0.85),
+    Row("dev", "64 B, redirect to a device", (4.30, 3.95), "xdp set dev 0 redirect dev 1\n", PAIR,
+        "io", bar=0.8),
+    Row("cpu", "64 B, redirect to a CPU", (4.49, 4.47),
+        ROUTER + "xdp set dev 0 redirect cpu 2\n", PAIR, workers=2, bar=0.35, of="dev",
         drops=("redirect_full",)),
-    Row("drop", "64 B, drop", (5.65, 5.42), alone("rx"), "xdp set dev 0 drop\n",
-        "rxonly", 0.9, "testpmd", options=LOOP, drops=("xdp_drop",)),
+    Row("drop", "64 B, drop", (5.65, 5.42), "xdp set dev 0 drop\n",
+        devices([SOURCE], [(0, "rx")]), "rxonly", options=LOOP, bar=0.9, drops=("xdp_drop",)),
+    # Frames of four segments that go round and round in rings.
+    Row("tx8k", "8000 B, TX", (2.25, 1.87), large(2) + "xdp set dev 1 tx\n",
+        devices([ONCE, "net_ring0"], [(1, "tx")]), "macswap",
+        devices(["net_ring0"], [(0, "tx")]), LOOP, begin_circulating, ours=LARGE, bar=0.9),
+    Row("dev8k", "8000 B, redirect to a device", (2.18, 1.81),
+        large(3) + "xdp set dev 1 redirect dev 2\nxdp set dev 2 redirect dev 1\n",
+        devices([ONCE, "net_ring0", "net_ring1"], [(1, "tx"), (2, "tx")]), "io",
+        devices(["net_ring0", "net_ring1"], [(0, "tx"), (1, "tx")]), (), begin_circulating,
+        ours=LARGE, bar=0.9),
+    # Handed to the other worker, whose flow rule sends it out; the port's queue is the first
+    # worker's, so it comes back over a ring: every frame crosses twice.
+    Row("cpu8k", "8000 B, redirect to a CPU", (2.02, 2.27),
+        large(2) + "xdp set dev 1 redirect cpu 2\n"
+        "flow create 1 ingress skip_hw pattern eth / end actions represented_port ethdev_port_id 1 "
+        "/ end\n",
+        devices([ONCE, "net_ring0"], [(1, "tx")]), workers=2,
+        ours=(*LARGE, "--rxq=1", "--txq=1", "--config=(0,0,1),(1,0,1)"), of=None),
+    # Frames that end need a source: another process, over memif.
+    Row("drop8k", "8000 B, drop", (2.82, 2.71), "ip link set dev 0 mtu 9000\n"
+        "xdp set dev 0 drop\n", devices([MEMIF], [(0, "rx")]), "rxonly", options=LOOP,
+        ours=LARGE, drops=("xdp_drop",), bar=0.9, generator=True),
 ]
 
 
-def measure(row, capture, arguments, rates):
-    ports = row.ports(capture)
-    if row.mode is not None:
-        rates[row.name, "testpmd"].append(
-            programs.testpmd(row.mode, ports, arguments.seconds, arguments.burst,
-                             options=row.options))
-    rates[row.name, "noref"].append(
-        programs.noref(row.config, ports, arguments.seconds, arguments.burst, row.workers,
-                       drops_allowed=row.drops)[0])
+@contextlib.contextmanager
+def generator(wanted):
+    """A testpmd that sends frames of four segments into a memif, on CPU 0."""
+    if not wanted:
+        yield
+        return
+    server = MEMIF.replace("client", "server")
+    process = subprocess.Popen(
+        ["dpdk-testpmd", "--lcores", "0@0,1@0", "--in-memory", "--no-pci", "--no-telemetry",
+         "--file-prefix", f"bench-generator-{os.getpid()}", "--log-level", "*:error", "--vdev",
+         server, "--", "--forward-mode=txonly", "--txpkts=2000,2000,2000,2000", "--auto-start",
+         "--burst=64", "--total-num-mbufs=20000", "--no-flush-rx", "--stats-period=3600"],
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+def measure(row, captures, arguments, rates):
+    capture = captures[row.ours != () and LARGE[0] in row.ours]
+    with generator(row.generator):
+        if row.mode is not None:
+            begin = row.begin(arguments.burst) if callable(row.begin) else row.begin
+            rates[row.name, "testpmd"].append(
+                programs.testpmd(row.mode, row.theirs(capture), arguments.seconds,
+                                 arguments.burst, options=row.options, begin=begin))
+        rates[row.name, "noref"].append(
+            programs.noref(row.config, row.ports(capture), arguments.seconds, arguments.burst,
+                           row.workers, options=row.ours, drops_allowed=row.drops)[0])
 
 
 def interval(values, of=None, times=2000):
@@ -105,7 +176,8 @@ def mpps(values):
 
 def report(row, rates):
     ours = rates[row.name, "noref"]
-    theirs = rates[row.name, "testpmd"] if row.of == "testpmd" else rates.get((row.of, "noref"))
+    theirs = (rates[row.name, "testpmd"] if row.of == "testpmd"
+              else rates.get((row.of, "noref")))
     line = (f"{row.title:28} {row.kernel[0]:6.2f} {row.kernel[1]:6.2f}  "
             f"{mpps(rates[row.name, 'testpmd'])} {mpps(ours)}")
     if theirs:
@@ -132,10 +204,11 @@ def main(words):
           f"{'':28} {'before':>6} {'after':>6}")
     rates = {(row.name, program): [] for row in rows for program in ("testpmd", "noref")}
     with machine.hugepages(3072), tempfile.TemporaryDirectory() as folder:
-        capture = os.path.join(folder, "64.pcap")
-        traffic.write_pcap(capture, small_frames())
+        captures = [os.path.join(folder, name) for name in ("64.pcap", "8000.pcap")]
+        traffic.write_pcap(captures[0], small_frames())
+        traffic.write_pcap(captures[1], large_frames())
         for _ in range(arguments.runs):
             for row in rows:
-                measure(row, capture, arguments, rates)
+                measure(row, captures, arguments, rates)
     for row in rows:
         report(row, rates)

@@ -188,6 +188,8 @@ verdict_hand(struct worker *w, struct burst *b, const struct place_list *places,
 		if (unlikely(b->traced))
 			traced = trace_handed(m, b->trace[i], worker_lcore(to[k]));
 		bytes += m->pkt_len;
+		/* Not every driver says so: net_ring hands on what it was given. */
+		m->port = port->id;
 		given++;
 		b->pkts[i] = NULL;
 		packets_unguard(&m, 1);

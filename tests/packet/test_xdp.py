@@ -238,6 +238,18 @@ class Workers(Case):
         self.assertEqual(run.drops, {"ip4_no_route": 100})
         self.assertEqual(run.ports[0]["rx_packets"], 100)
 
+    def test_port_it_came_in_on(self):
+        """Of a frame that has been through a ring (whose driver does not write it down), too."""
+        frames = [frame(packet(n, n), PORT_MAC[3]) for n in range(100)]
+        with Router(ROUTER + "xdp set dev 0 redirect dev 3\nxdp set dev 3 redirect cpu 1,2,3 hash rr\n",
+                    {0: frames}, vdevs={3: "net_ring3"}, lcores=WORKERS) as router:
+            # Routed in the VRF of port 3, whose neighbour is behind that ring again.
+            router.until(lambda: router.balance()["received"] == 300, "three ways in")
+            router.until(lambda: router.balance()["held"] == 0, "the last way out")
+            run = router.finish(infinite=True)
+        self.assertEqual(run.ports[3]["tx_packets"], 200)
+        self.assertEqual(run.drops, {"other_host": 100})
+
     def tunnels(self, inner_of, count=200):
         """One tunnel between one pair of addresses, what is in it of many flows."""
         return [frame(p.ip6("fd00::7", DT4_RED, *inner_of(n))) for n in range(count)]

@@ -29,7 +29,8 @@ parse_lcores(struct call *call, unsigned lcores[RTE_MAX_LCORE])
 
 	if (word == NULL)
 		return -EINVAL;
-	for (char *one = strtok_r(word, ",", &rest); one != NULL; one = strtok_r(NULL, ",", &rest)) {
+	for (char *one = strtok_r(word, ",", &rest); one != NULL;
+	     one = strtok_r(NULL, ",", &rest)) {
 		uint64_t lcore;
 
 		if (number_parse(one, 0, RTE_MAX_LCORE - 1, &lcore) < 0 || n == RTE_MAX_LCORE)
@@ -117,7 +118,8 @@ parse_verdict(struct call *call, struct verdict *verdict)
 	else if (word_matches(word, "tx", 1))
 		verdict->kind = VERDICT_TX;
 	else
-		return err_set(call->err, EINVAL, "'%.20s' is not pass, drop, tx, redirect or obj", word);
+		return err_set(call->err, EINVAL, "'%.20s' is not pass, drop, tx, redirect or obj",
+			       word);
 	return call_end(call);
 }
 
@@ -166,7 +168,8 @@ show_program(struct out *out, const struct program *program)
 	out_json_string(out, "section", program_section(program));
 	out_json_string(out, "engine", engine);
 	out_json_uint(out, "instructions", program_instructions(program));
-	out_text(out, "    program: %u instructions, %s\n   ", program_instructions(program), engine);
+	out_text(out, "    program: %u instructions, %s\n   ", program_instructions(program),
+		 engine);
 	for (unsigned code = 0; code < PROGRAM_CODES; code++) {
 		out_json_uint(out, program_code_name(code), counts.codes[code]);
 		out_text(out, " %s %lu", program_code_name(code), counts.codes[code]);
@@ -232,8 +235,8 @@ xdp_show(struct call *call)
 }
 
 static const struct command commands[] = {
-	{"xdp set [dev] PORT {pass|drop|tx}", "what becomes of each packet of a port, before all else",
-	 xdp_set,
+	{"xdp set [dev] PORT {pass|drop|tx}",
+	 "what becomes of each packet of a port, before all else", xdp_set,
 	 "pass: it goes its way, and is counted in xdp show\n"
 	 "drop: counted as xdp_drop\n"
 	 "tx:   MAC addresses swapped, back out of the port it came in on\n"},
@@ -244,8 +247,8 @@ static const struct command commands[] = {
 	 "They go on with it as if they had received it. hash outer keeps a flow, as its outermost\n"
 	 "headers tell, with one worker; inner looks inside tunnels for the flow; rr takes turns.\n"
 	 "What a worker cannot keep up with is dropped: redirect_full.\n"},
-	{"xdp set [dev] PORT obj FILE section NAME", "ask a program what becomes of each packet of a port",
-	 NULL,
+	{"xdp set [dev] PORT obj FILE section NAME",
+	 "ask a program what becomes of each packet of a port", NULL,
 	 "FILE is an object clang compiled for eBPF, NAME a program in it (section noref/NAME). How to\n"
 	 "write one: noref_xdp.h. It is trusted: what it does wrong, noref does wrong.\n"},
 	{"xdp off [dev] PORT", "take the verdict off a port", xdp_off, NULL},

@@ -27,7 +27,7 @@
 
 #define TAG_DEMUX  1 /* RESUME_DEMUX */
 #define TAG_TRACED 2 /* packet_meta has its trace id */
-#define TAGS       ((uintptr_t)(TAG_DEMUX | TAG_TRACED))
+#define TAGS	   ((uintptr_t)(TAG_DEMUX | TAG_TRACED))
 
 static_assert(__alignof__(struct rte_mbuf) > TAGS, "tags are bits no mbuf's address has");
 
@@ -258,8 +258,8 @@ verdict_take(struct worker *w, const struct poll_list *poll)
 
 	for (unsigned r = 0; r < poll->handover_count; r++) {
 		void **items = (void **)w->handed;
-		unsigned n = rte_ring_sc_dequeue_burst(poll->handover[r], items, w->burst_size,
-						       NULL);
+		unsigned n =
+			rte_ring_sc_dequeue_burst(poll->handover[r], items, w->burst_size, NULL);
 
 		for (unsigned k = 0; k < n; k++)
 			rte_prefetch0(untag(items[k]));

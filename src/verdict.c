@@ -111,9 +111,9 @@ drop_all(struct worker *w, const struct batch *batch, enum drop_reason reason)
 		free_all(batch->pkts, batch->n);
 }
 
-/* Count the batch as received, when nothing else is to be done with each packet but to free it: what that
- * will look at is fetched. (A loop without that is made one of gather instructions, which take
- * longer than the loads they stand for.) */
+/* Count the batch as received, when nothing else is to be done with each packet but to free it:
+ * what that will look at is fetched. (A loop without that is made one of gather instructions, which
+ * take longer than the loads they stand for.) */
 static inline void
 received_batch(struct worker *w, const struct port *port, const struct batch *batch)
 {
@@ -131,7 +131,8 @@ received_batch(struct worker *w, const struct port *port, const struct batch *ba
 
 /* Into the transmit buffer of a port, behind what is there. */
 static inline void
-send_frames(struct worker *w, unsigned port, struct rte_mbuf *const pkts[], unsigned n, uint64_t bytes)
+send_frames(struct worker *w, unsigned port, struct rte_mbuf *const pkts[], unsigned n,
+	    uint64_t bytes)
 {
 	struct tx_queue *q = &w->tx[port];
 
@@ -180,8 +181,8 @@ swap_addresses(struct rte_mbuf *m)
 	_mm_storeu_si128(frame, _mm_shuffle_epi8(_mm_loadu_si128(frame), order));
 }
 
-/* A frame that somebody else holds too, or whose beginning is short. Returns what is to be sent, its
- * addresses swapped; NULL: dropped. */
+/* A frame that somebody else holds too, or whose beginning is short. Returns what is to be sent,
+ * its addresses swapped; NULL: dropped. */
 static __rte_noinline struct rte_mbuf *
 swap_other(struct worker *w, const struct batch *batch, unsigned i)
 {
@@ -194,8 +195,8 @@ swap_other(struct worker *w, const struct batch *batch, unsigned i)
 		return NULL;
 	}
 	if (!RTE_MBUF_DIRECT(m) || rte_mbuf_refcnt_read(m) != 1) {
-		struct rte_mbuf *own = rte_pktmbuf_copy(m, pool_for_socket(w->socket)->mempool, 0,
-							UINT32_MAX);
+		struct rte_mbuf *own =
+			rte_pktmbuf_copy(m, pool_for_socket(w->socket)->mempool, 0, UINT32_MAX);
 
 		if (own == NULL) {
 			drop_one(w, batch, i, m, DROP_POOL_EMPTY);

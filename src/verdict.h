@@ -32,11 +32,11 @@ struct port;
 struct worker;
 
 enum verdict_kind {
-	VERDICT_PASS,     /**< goes its way */
-	VERDICT_DROP,     /**< xdp_drop */
-	VERDICT_TX,       /**< back out of the port it came in on, MAC addresses swapped */
+	VERDICT_PASS,	  /**< goes its way */
+	VERDICT_DROP,	  /**< xdp_drop */
+	VERDICT_TX,	  /**< back out of the port it came in on, MAC addresses swapped */
 	VERDICT_REDIRECT, /**< out of another port, as it is */
-	VERDICT_CPU,      /**< to another worker, which takes it on from here */
+	VERDICT_CPU,	  /**< to another worker, which takes it on from here */
 	VERDICT_PROGRAM,  /**< what a program says of each packet (lib/program) */
 	VERDICT_KINDS,
 };
@@ -53,17 +53,17 @@ enum spread_by {
 
 /** Workers that packets are handed to. Immutable. */
 struct spread {
-	uint8_t by;     /**< enum spread_by */
-	uint16_t count; /**< of workers */
+	uint8_t by;			/**< enum spread_by */
+	uint16_t count;			/**< of workers */
 	uint16_t worker[RTE_MAX_LCORE]; /**< their ids, each once */
 };
 
 /** Verdict of a port. Immutable. */
 struct verdict {
-	uint8_t kind;            /**< enum verdict_kind */
-	uint16_t port;           /**< VERDICT_REDIRECT: out of this one */
+	uint8_t kind;		 /**< enum verdict_kind */
+	uint16_t port;		 /**< VERDICT_REDIRECT: out of this one */
 	struct program *program; /**< VERDICT_PROGRAM; it counts, and keeps counters of its own */
-	struct spread spread;    /**< VERDICT_CPU; VERDICT_PROGRAM: all a program may name */
+	struct spread spread;	 /**< VERDICT_CPU; VERDICT_PROGRAM: all a program may name */
 };
 
 /** Packets given each verdict by one port, as one worker has seen it. */
@@ -94,7 +94,7 @@ void verdict_redirect(struct worker *w, struct burst *b, const struct place_list
 /** Where in the journey a worker goes on with a packet it was handed. */
 enum resume {
 	RESUME_CLASSIFY, /**< with the port's flow rules */
-	RESUME_DEMUX,    /**< behind them */
+	RESUME_DEMUX,	 /**< behind them */
 };
 /**
  * To workers, over rings, in bursts. Packets for this very worker stay in the burst,

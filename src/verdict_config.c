@@ -14,12 +14,8 @@
 #include "worker_private.h"
 
 static const char *const names[] = {
-	[VERDICT_PASS] = "pass",
-	[VERDICT_DROP] = "drop",
-	[VERDICT_TX] = "tx",
-	[VERDICT_REDIRECT] = "redirect",
-	[VERDICT_CPU] = "redirect cpu",
-	[VERDICT_PROGRAM] = "obj",
+	[VERDICT_PASS] = "pass",	 [VERDICT_DROP] = "drop",	 [VERDICT_TX] = "tx",
+	[VERDICT_REDIRECT] = "redirect", [VERDICT_CPU] = "redirect cpu", [VERDICT_PROGRAM] = "obj",
 };
 static const char *const by_names[] = {
 	[SPREAD_OUTER] = "outer",
@@ -107,7 +103,8 @@ allow_targets(struct program *program, const struct spread *workers)
 	PORT_FOREACH(port)
 		program_allow(program, PROGRAM_TO_PORT, port->id);
 	for (unsigned k = 0; k < workers->count; k++)
-		program_allow(program, PROGRAM_TO_WORKER, (uint16_t)worker_lcore(workers->worker[k]));
+		program_allow(program, PROGRAM_TO_WORKER,
+			      (uint16_t)worker_lcore(workers->worker[k]));
 }
 
 int

@@ -60,10 +60,26 @@ ports(struct frame *f, uint16_t from, uint16_t to)
 static void
 ip4(struct frame *f, uint8_t proto, uint32_t from, uint16_t id, uint16_t fragment)
 {
-	uint8_t h[IP4_HEADER_MIN] = {0x45, 0, 0, 28, (uint8_t)(id >> 8), (uint8_t)id,
-				     (uint8_t)(fragment >> 8), (uint8_t)fragment, 64, proto, 0, 0,
-				     (uint8_t)(from >> 24), (uint8_t)(from >> 16),
-				     (uint8_t)(from >> 8), (uint8_t)from, 10, 0, 0, 1};
+	uint8_t h[IP4_HEADER_MIN] = {0x45,
+				     0,
+				     0,
+				     28,
+				     (uint8_t)(id >> 8),
+				     (uint8_t)id,
+				     (uint8_t)(fragment >> 8),
+				     (uint8_t)fragment,
+				     64,
+				     proto,
+				     0,
+				     0,
+				     (uint8_t)(from >> 24),
+				     (uint8_t)(from >> 16),
+				     (uint8_t)(from >> 8),
+				     (uint8_t)from,
+				     10,
+				     0,
+				     0,
+				     1};
 
 	put(f, h, sizeof(h));
 }
@@ -71,8 +87,18 @@ ip4(struct frame *f, uint8_t proto, uint32_t from, uint16_t id, uint16_t fragmen
 static void
 ip6(struct frame *f, uint8_t next, uint8_t from, uint32_t label)
 {
-	uint8_t h[IP6_HEADER] = {0x60, (uint8_t)(label >> 16), (uint8_t)(label >> 8), (uint8_t)label,
-				 0, 40, next, 64, 0xfd, [23] = from, [24] = 0xfc, [39] = 9};
+	uint8_t h[IP6_HEADER] = {0x60,
+				 (uint8_t)(label >> 16),
+				 (uint8_t)(label >> 8),
+				 (uint8_t)label,
+				 0,
+				 40,
+				 next,
+				 64,
+				 0xfd,
+				 [23] = from,
+				 [24] = 0xfc,
+				 [39] = 9};
 
 	put(f, h, sizeof(h));
 }

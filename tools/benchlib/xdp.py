@@ -58,17 +58,17 @@ class Row:
         self.generator = generator
 
 
-def devices(names, counted):
+def devices(names, counted, direction="TX"):
     """%s stands for the capture."""
     return lambda capture: programs.Devices([name.replace("%s", capture) for name in names],
-                                            counted)
+                                            counted, direction)
 
 
 LOOP = ("--port-topology=loop",)
 SOURCE = "net_pcap0,rx_pcap=%s,infinite_rx=1"
 SINK = "net_null0,no-rx=1"
-ALONE = devices([SOURCE], [(0, "tx")])  # its transmit side throws away
-PAIR = devices([SOURCE, SINK], [(1, "tx")])
+ALONE = devices([SOURCE], [0])  # its transmit side throws away
+PAIR = devices([SOURCE, SINK], [1])
 
 SEGMENTS = "set txpkts 2000,2000,2000,2000"
 CIRCULATING = 512  # frames; testpmd makes them in bursts
@@ -96,15 +96,15 @@ ROWS = [
         ROUTER + "xdp set dev 0 redirect cpu 2\n", PAIR, workers=2, bar=0.35, of="dev",
         drops=("redirect_full",)),
     Row("drop", "64 B, drop", (5.65, 5.42), "xdp set dev 0 drop\n",
-        devices([SOURCE], [(0, "rx")]), "rxonly", options=LOOP, bar=0.9, drops=("xdp_drop",)),
+        devices([SOURCE], [0], "RX"), "rxonly", options=LOOP, bar=0.9, drops=("xdp_drop",)),
     # Frames of four segments that go round and round in rings.
     Row("tx8k", "8000 B, TX", (2.25, 1.87), large(2) + "xdp set dev 1 tx\n",
-        devices([ONCE, "net_ring0"], [(1, "tx")]), "macswap",
-        devices(["net_ring0"], [(0, "tx")]), LOOP, begin_circulating, ours=LARGE, bar=0.9),
+        devices([ONCE, "net_ring0"], [1]), "macswap",
+        devices(["net_ring0"], [0]), LOOP, begin_circulating, ours=LARGE, bar=0.9),
     Row("dev8k", "8000 B, redirect to a device", (2.18, 1.81),
         large(3) + "xdp set dev 1 redirect dev 2\nxdp set dev 2 redirect dev 1\n",
-        devices([ONCE, "net_ring0", "net_ring1"], [(1, "tx"), (2, "tx")]), "io",
-        devices(["net_ring0", "net_ring1"], [(0, "tx"), (1, "tx")]), (), begin_circulating,
+        devices([ONCE, "net_ring0", "net_ring1"], [1, 2]), "io",
+        devices(["net_ring0", "net_ring1"], [0, 1]), (), begin_circulating,
         ours=LARGE, bar=0.9),
     # Handed to the other worker, whose flow rule sends it out; the port's queue is the first
     # worker's, so it comes back over a ring: every frame crosses twice.
@@ -112,11 +112,11 @@ ROWS = [
         large(2) + "xdp set dev 1 redirect cpu 2\n"
         "flow create 1 ingress skip_hw pattern eth / end actions represented_port ethdev_port_id 1 "
         "/ end\n",
-        devices([ONCE, "net_ring0"], [(1, "tx")]), workers=2,
+        devices([ONCE, "net_ring0"], [1]), workers=2,
         ours=(*LARGE, "--rxq=1", "--txq=1", "--config=(0,0,1),(1,0,1)"), of=None),
     # Frames that end need a source: another process, over memif.
     Row("drop8k", "8000 B, drop", (2.82, 2.71), "ip link set dev 0 mtu 9000\n"
-        "xdp set dev 0 drop\n", devices([MEMIF], [(0, "rx")]), "rxonly", options=LOOP,
+        "xdp set dev 0 drop\n", devices([MEMIF], [0], "RX"), "rxonly", options=LOOP,
         ours=LARGE, drops=("xdp_drop",), bar=0.9, generator=True),
 ]
 

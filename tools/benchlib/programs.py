@@ -136,7 +136,7 @@ def polling(ports, workers):
     """Each worker polls its own pairs of ports."""
     if workers == 1:
         return []
-    pairs = zip(ports.sources(), ports.sinks())
+    pairs = zip(ports.sources(), ports.counted())
     queues = [f"({port},0,{1 + i % workers})" for i, pair in enumerate(pairs) for port in pair]
     return ["--config=" + ",".join(queues)] if queues else []
 

@@ -279,7 +279,10 @@ describe(const struct step *s, char *text, size_t size)
 		snprintf(text, size, "sent on port %u, %u bytes", s->a, s->value);
 		break;
 	case TRACE_DELIVERED:
-		snprintf(text, size, "delivered to the router itself");
+		if (s->value != 0)
+			snprintf(text, size, "delivered to UDP socket #%u", s->value - 1);
+		else
+			snprintf(text, size, "delivered to the router itself");
 		break;
 	case TRACE_DROPPED:
 		snprintf(text, size, "dropped: %s (%s)", drop_name((enum drop_reason)s->a),

@@ -161,18 +161,40 @@ look_inside(void *object, const char *path, struct err *err)
 	return ops;
 }
 
-/* What has been checked is what is loaded, whatever becomes of the name meanwhile. */
+/*
+ * A way to the open file that no load before had. glibc knows objects by the names they were loaded
+ * under, and a descriptor's number comes again: it would hand out the object that was
+ * loaded under it before. Slashes and dots that change nothing make the name new.
+ */
+static void
+name_by_descriptor(int fd, char *name, size_t size)
+{
+	static uint32_t loads;
+	char bits[32 * 2 + 1] = "";
+	size_t n = 0;
+
+	loads++;
+	for (uint32_t left = loads; left != 0; left >>= 1) {
+		bits[n++] = '/';
+		if ((left & 1) != 0)
+			bits[n++] = '.';
+	}
+	snprintf(name, size, "/proc/self/fd%s/%d", bits, fd);
+}
+
+/* What has been checked is what is loaded, whatever becomes of the path meanwhile. */
 static int
 load(int fd, const char *path, const char *name, struct err *err)
 {
 	const struct noref_udp_handler *ops;
-	char by_fd[32];
+	char by_fd[128];
 	void *object;
 
-	snprintf(by_fd, sizeof(by_fd), "/proc/self/fd/%d", fd);
+	name_by_descriptor(fd, by_fd, sizeof(by_fd));
 	object = dlopen(by_fd, RTLD_NOW | RTLD_LOCAL);
 	if (object == NULL)
-		return err_set(err, ENOEXEC, "%s: %s", path, dlerror());
+		return err_set(err, ENOEXEC, "%s is no shared object that can be loaded: %s", path,
+			       dlerror());
 	ops = look_inside(object, path, err);
 	if (ops == NULL || add(name, path, ops, err) < 0) {
 		dlclose(object);

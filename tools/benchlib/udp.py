@@ -25,13 +25,13 @@ PORTS = MANY // ADDRESSES
 KERNEL_SERIES = {4: {1: (2177, 2414), 2: (2527, 2892)}, 6: {1: (2002, 2821), 2: (2087, 3148)}}
 
 
-class Receivers:
+class Receivers(programs.Ports):
     """One port with as many receive queues as there are captures, each the source of endless copies."""
 
     direction, counter = "RX", "rx_packets"
 
     def __init__(self, captures):
-        self.captures = captures
+        super().__init__(captures)
         self.testpmd_options = [f"--rxq={len(captures)}", f"--txq={len(captures)}"]
 
     def arguments(self):

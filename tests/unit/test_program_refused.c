@@ -354,28 +354,29 @@ descriptors(void)
 static void
 many_ways_are_refused_at_once(void **state)
 {
-	char *source = malloc(1 << 16);
-	size_t used;
 	struct program *program = NULL;
 	struct err err;
 	clock_t began;
 
 	(void)state;
-	assert_non_null(source);
 	/* n branches that meet again: 2^n ways. */
 	for (unsigned n = 10; n <= 60; n += 50) {
+		char *source = NULL;
+		size_t size;
+		FILE *text = open_memstream(&source, &size);
 		const char *object;
 		int rc;
 
-		used = (size_t)sprintf(source,
-				       HEADER "NOREF_SECTION(\"test\")\n"
-					      "int test(const struct noref_packet *p)\n{\n");
+		assert_non_null(text);
+		fputs(HEADER "NOREF_SECTION(\"test\")\n"
+			     "int test(const struct noref_packet *p)\n{\n",
+		      text);
 		for (unsigned i = 0; i < n; i++)
-			used += (size_t)sprintf(source + used,
-						"if (p->head[%u] == %u) noref_count(1, 1);\n", i,
-						i + 3);
-		sprintf(source + used, "return XDP_PASS;\n}\n");
+			fprintf(text, "if (p->head[%u] == %u) noref_count(1, 1);\n", i, i + 3);
+		fputs("return XDP_PASS;\n}\n", text);
+		fclose(text);
 		object = compile(source, V2);
+		free(source);
 		began = clock();
 		rc = program_load(&program, object, "test", PROGRAM_NATIVE, &err);
 		assert_true((double)(clock() - began) / CLOCKS_PER_SEC < 2);
@@ -387,7 +388,6 @@ many_ways_are_refused_at_once(void **state)
 			assert_says(err.text, "too many ways through it");
 		}
 	}
-	free(source);
 }
 
 static uint8_t *

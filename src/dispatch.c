@@ -301,7 +301,7 @@ pull_up(struct burst *b, unsigned i, uint32_t want)
 	uint32_t room;
 
 	packet_strip(m, (uint32_t)(b->l3[i] - rte_pktmbuf_mtod(m, uint8_t *)));
-	if (m->data_len < want && m->data_off > RTE_PKTMBUF_HEADROOM) {
+	if (m->data_len < want && m->data_off > RTE_PKTMBUF_HEADROOM && packet_segment_own(m)) {
 		/* The room is in front: what a tunnel took up. */
 		uint8_t *start = (uint8_t *)m->buf_addr + RTE_PKTMBUF_HEADROOM;
 

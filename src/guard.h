@@ -14,18 +14,20 @@
 
 #include <rte_mbuf.h>
 
+#include "packet.h"
+
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
 
 /** Received: nothing behind the data may be touched. Chains are left alone: they are
- * pulled together in their own tailroom. */
+ * pulled together in their own tailroom; so is memory that others may read further. */
 static inline void
 packets_guard(struct rte_mbuf *const pkts[], unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
 		const struct rte_mbuf *m = pkts[i];
 
-		if (m->nb_segs == 1)
+		if (m->nb_segs == 1 && packet_segment_own(m))
 			__asan_poison_memory_region(rte_pktmbuf_mtod(m, char *) + m->data_len,
 						    rte_pktmbuf_tailroom(m));
 	}

@@ -411,6 +411,8 @@ journey_resume(struct worker *w, struct burst *b, const struct port *port, enum 
 	if (unlikely(port->rules != NULL) && from == RESUME_CLASSIFY)
 		classify_burst(w, b, port);
 	stage_end(w, STAGE_ACTIONS);
+	if (unlikely(port->mixed))
+		own_burst(w, b, port);
 	if (unlikely(port->demux != NULL) && b->n != 0)
 		demux_burst(w, b, port);
 	if (b->n == 0)

@@ -119,9 +119,9 @@ note_stale(struct worker *w, uint32_t nexthop)
 
 /* The link header in front of an IP packet says which version it is. */
 static void
-write_ethertype(char *ip)
+write_ethertype(char *ip, uint8_t version)
 {
-	uint16_t type = rte_cpu_to_be_16((*ip & 0xf0) == 0x40 ? RTE_ETHER_TYPE_IPV4
+	uint16_t type = rte_cpu_to_be_16((version & 0xf0) == 0x40 ? RTE_ETHER_TYPE_IPV4
 							     : RTE_ETHER_TYPE_IPV6);
 
 	memcpy(ip - 2, &type, sizeof(type));
@@ -130,20 +130,10 @@ write_ethertype(char *ip)
 struct rte_mbuf *
 output_one_segment(struct worker *w, struct rte_mbuf *chain)
 {
-	struct rte_mbuf *m = rte_pktmbuf_alloc(pool_for_socket(w->socket)->mempool);
-	const struct rte_mbuf *segment;
+	struct rte_mbuf *m = packet_in_one(chain, pool_for_socket(w->socket)->mempool);
 
-	if (m == NULL || rte_pktmbuf_tailroom(m) < chain->pkt_len) {
-		rte_pktmbuf_free_bulk(&m, m != NULL);
-		return NULL;
-	}
-	for (segment = chain; segment != NULL; segment = segment->next)
-		memcpy(rte_pktmbuf_append(m, segment->data_len),
-		       rte_pktmbuf_mtod(segment, const void *), segment->data_len);
-	pool_made(m->pool, 1);
-	pool_copied(m->pool, 1);
-	*packet_meta(m) = *packet_meta(chain);
-	worker_free(w, chain);
+	if (m != NULL)
+		worker_free(w, chain);
 	return m;
 }
 
@@ -152,20 +142,23 @@ output_prepare(struct worker *w, struct burst *b, unsigned i, const struct nexth
 {
 	struct rte_mbuf *m = b->pkts[i];
 	uint16_t l3 = (uint16_t)(b->l3[i] - rte_pktmbuf_mtod(m, uint8_t *));
+	uint8_t version;
 	char *start;
 
 	if ((nh->flags & NEXTHOP_STALE) != 0)
 		note_stale(w, nh->id);
 	packet_strip(m, l3);
 	packet_trim(m, b->len[i]);
-	start = rte_pktmbuf_prepend(m, nh->rewrite_len);
-	if (start == NULL) {
+	version = *rte_pktmbuf_mtod(m, uint8_t *);
+	if (packet_prepend(&m, nh->rewrite_len, pool_for_socket(w->socket)->mempool) != 0) {
 		drop(w, b, i, DROP_POOL_EMPTY);
 		return false;
 	}
+	b->pkts[i] = m;
+	start = rte_pktmbuf_mtod(m, char *);
 	memcpy(start, nh->rewrite + NEXTHOP_REWRITE_MAX - nh->rewrite_len, nh->rewrite_len);
 	if ((b->flags[i] & PLACE_ETHERTYPE) != 0)
-		write_ethertype(start + nh->rewrite_len);
+		write_ethertype(start + nh->rewrite_len, version);
 	if (m->nb_segs > 1 && !ports[nh->port].tx_multi_segs) {
 		m = output_one_segment(w, m);
 		if (m == NULL) {
@@ -188,7 +181,7 @@ send_fragment(struct worker *w, const struct nexthop *nh, struct rte_mbuf *m)
 
 	memcpy(start, nh->rewrite + NEXTHOP_REWRITE_MAX - nh->rewrite_len, nh->rewrite_len);
 	if (nh->family != AF_INET)
-		write_ethertype(start + nh->rewrite_len);
+		write_ethertype(start + nh->rewrite_len, (uint8_t)start[nh->rewrite_len]);
 	pool_made(m->pool, m->nb_segs);
 	w->stats.port[nh->port].tx_bytes += m->pkt_len;
 	tx_frame(w, nh->port, m);

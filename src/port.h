@@ -40,6 +40,7 @@ struct port {
 	bool tx_cleanup;            /**< rte_eth_tx_done_cleanup() works on it */
 	bool tx_empty_burst;        /**< sending nothing takes back what has been sent */
 	bool tx_multi_segs;         /**< segments chains can be transmitted as they are */
+	bool mixed;                 /**< packets come in buffers that others may hold as well */
 	bool udp_sum_believed;      /**< the device checks UDP, and may be believed when it says good */
 	/** UDP sockets that packets of this port may be for, or NULL; see demux.h. */
 	const struct udp_tables *demux;

@@ -165,13 +165,6 @@ verdict_drop(struct worker *w, struct burst *b, const struct place_list *places,
 
 /* --- tx --------------------------------------------------------------------------- */
 
-/* Nothing in the way of writing both addresses where they are? */
-static inline bool
-swaps_in_place(const struct rte_mbuf *m)
-{
-	return RTE_MBUF_DIRECT(m) && rte_mbuf_refcnt_read(m) == 1 && m->data_len >= SWAP_BYTES;
-}
-
 static inline void
 swap_addresses(struct rte_mbuf *m)
 {
@@ -184,7 +177,7 @@ swap_addresses(struct rte_mbuf *m)
 /* A frame that somebody else holds too, or whose beginning is short. Returns what is to be sent,
  * its addresses swapped; NULL: dropped. */
 static __rte_noinline struct rte_mbuf *
-swap_other(struct worker *w, const struct batch *batch, unsigned i)
+swap_other(struct worker *w, const struct batch *batch, unsigned i, const struct port *port)
 {
 	struct rte_mbuf *m = batch->pkts[i];
 	struct rte_ether_hdr *ether;
@@ -194,20 +187,20 @@ swap_other(struct worker *w, const struct batch *batch, unsigned i)
 		drop_one(w, batch, i, m, DROP_RUNT);
 		return NULL;
 	}
-	if (!RTE_MBUF_DIRECT(m) || rte_mbuf_refcnt_read(m) != 1) {
-		struct rte_mbuf *own =
-			rte_pktmbuf_copy(m, pool_for_socket(w->socket)->mempool, 0, UINT32_MAX);
-
-		if (own == NULL) {
-			drop_one(w, batch, i, m, DROP_POOL_EMPTY);
-			return NULL;
-		}
-		worker_free(w, m);
-		m = own;
-	}
-	if (packet_pull_up(m, RTE_ETHER_HDR_LEN) != 0) {
+	packets_unguard(&m, 1);
+	if (packet_make_writable(&m, 0, RTE_ETHER_HDR_LEN, pool_for_socket(w->socket)->mempool) != 0) {
 		drop_one(w, batch, i, m, DROP_POOL_EMPTY);
 		return NULL;
+	}
+	if (m->nb_segs != 1 && !port->tx_multi_segs) {
+		struct rte_mbuf *whole = output_one_segment(w, m);
+
+		if (whole == NULL) {
+			w->stats.port[port->id].tx_dropped++;
+			drop_one(w, batch, i, m, DROP_TX_ERROR);
+			return NULL;
+		}
+		m = whole;
 	}
 	ether = rte_pktmbuf_mtod(m, struct rte_ether_hdr *);
 	source = ether->src_addr;
@@ -232,10 +225,10 @@ verdict_tx(struct worker *w, struct burst *b, const struct place_list *places,
 			rte_prefetch0(rte_pktmbuf_mtod(batch.pkts[i + PREFETCH_AHEAD], void *));
 		bytes_in += m->pkt_len;
 		buffers += m->nb_segs;
-		if (likely(swaps_in_place(m))) {
+		if (likely(packet_writable(m, 0, SWAP_BYTES))) {
 			swap_addresses(m);
 		} else {
-			m = swap_other(w, &batch, i);
+			m = swap_other(w, &batch, i, port);
 			if (m == NULL)
 				continue;
 		}

@@ -53,6 +53,10 @@ read_request(const struct rte_mbuf *packet, uint16_t l3, uint16_t len, uint16_t 
 	if (ip_sum_fold(packet_sum(packet, (uint32_t)l3 + upper, (uint32_t)len - upper) + pseudo) !=
 	    0xffff)
 		return -EBADMSG;
+	/* The request becomes the reply. */
+	if (!packet_segment_own(packet) ||
+	    !packet_writable_at(packet, (uint32_t)l3 + upper, ICMP_HEADER))
+		return -ENOBUFS;
 	return 0;
 }
 
@@ -112,14 +116,15 @@ cut_out(struct rte_mbuf *packet, uint32_t front, uint32_t n)
 {
 	uint8_t copy[RTE_PKTMBUF_HEADROOM], *start = rte_pktmbuf_mtod(packet, uint8_t *);
 
+	if (!packet_segment_own(packet))
+		return -ENOBUFS;
 	if (front + n <= packet->data_len) {
 		memmove(start + n, start, front);
 		packet_strip(packet, n);
 		return 0;
 	}
-	/* What moves into the first segment leaves it its headroom, if it can be written at all. */
-	if (front > sizeof(copy) || front > packet->buf_len || !RTE_MBUF_DIRECT(packet) ||
-	    rte_mbuf_refcnt_read(packet) != 1)
+	/* What moves into the first segment leaves it its headroom. */
+	if (front > sizeof(copy) || front > packet->buf_len)
 		return -ENOBUFS;
 	memcpy(copy, start, front);
 	packet_strip(packet, front + n);

@@ -26,6 +26,7 @@
 #include <rte_mbuf.h>
 
 #include "base.h"
+#include "packet.h"
 #include "stats.h"
 
 #define IP4_HEADER_MIN 20
@@ -280,32 +281,6 @@ int ip6_walk(const uint8_t *h, uint16_t len, uint16_t contiguous, uint8_t proto,
  */
 uint32_t ip4_flow_hash(const uint8_t *h, uint16_t contiguous);
 uint32_t ip6_flow_hash(const uint8_t *h, uint16_t contiguous);
-
-/**
- * Make the first `want` bytes of the packet contiguous in its first segment,
- * moving bytes up from the following ones and freeing those left empty. The
- * data start does not move, but pointers into later segments are void.
- *
- * @return 0; -EINVAL: the packet is shorter; -ENOBUFS: no tailroom, or a
- *         segment that would change is shared, indirect (the first) or
- *         external (the first). After an error nothing has changed.
- */
-int packet_pull_up(struct rte_mbuf *packet, uint16_t want);
-
-/**
- * Cut the packet to len bytes from the start of its data, freeing segments
- * that are left over. A packet that is no longer than that stays as it is.
- */
-void packet_trim(struct rte_mbuf *packet, uint32_t len);
-
-/**
- * Remove len bytes from the front, also across segments; all of them if the
- * packet is shorter. When the first segment is used up, bytes of the next move
- * into it (its data start is RTE_PKTMBUF_HEADROOM then), because a packet starts
- * with a segment that is not empty; only if that buffer is not ours to
- * write (shared, indirect, external) it stays empty.
- */
-void packet_strip(struct rte_mbuf *packet, uint32_t len);
 
 /**
  * Split an IPv4 packet (data starts at the IP header, DF clear, longer than

@@ -662,6 +662,7 @@ refused6(const uint8_t *bytes, uint32_t n, uint16_t len, uint16_t upper, int err
 static void
 ipv6_echo_refused(void **state)
 {
+	struct rte_mbuf *packet;
 	uint8_t h[200];
 
 	(void)state;
@@ -681,8 +682,12 @@ ipv6_echo_refused(void **state)
 	h[56] = ICMP6_ECHO_REPLY;
 	refused6(h, 120, 120, 56, -ENOENT);
 	h[56] = ICMP6_ECHO_REQUEST;
-	/* Good, but the headers are to be removed from a buffer that is not ours. */
-	refused6(h, 120, 120, 56, -ENOBUFS);
+	/* Good, but somebody else holds the memory. */
+	packet = exact_packet(h, 120, 120);
+	rte_mbuf_ext_refcnt_set(packet->shinfo, 2);
+	assert_int_equal(icmp6_echo_reply(packet, 0, &(uint16_t){120}, 56, &own6), -ENOBUFS);
+	rte_mbuf_ext_refcnt_set(packet->shinfo, 1);
+	rte_pktmbuf_free(packet);
 	assert_nothing_out();
 }
 

@@ -13,7 +13,7 @@
 #include <rte_eal.h>
 #include <rte_mempool.h>
 
-#include "ip.h"
+#include "packet.h"
 
 #define BUFFERS 255
 #define ROOM	256 /* bytes of data a fresh buffer holds */
@@ -177,7 +177,7 @@ external_free(void *addr, void *opaque)
 static void
 pull_up_respects_what_is_not_ours(void **state)
 {
-	uint8_t model[BYTES], outside[512] __rte_aligned(8);
+	uint8_t model[BYTES], both[BYTES], outside[512] __rte_aligned(8);
 	struct rte_mbuf_ext_shared_info *shared;
 	uint16_t outside_len = sizeof(outside);
 	struct rte_mbuf *packet, *clone, *head;
@@ -211,17 +211,20 @@ pull_up_respects_what_is_not_ours(void **state)
 	assert_buffers_out(3);
 	rte_pktmbuf_free(head);
 
-	/* But not if someone else holds the very segments. */
-	head = add_segment(NULL, 128, 5, model);
-	rte_pktmbuf_refcnt_update(packet, 1);
+	/* Or in front of an original that has a clone. */
+	memcpy(both + 5, model, 40);
+	head = add_segment(NULL, 128, 5, both);
+	clone = rte_pktmbuf_clone(packet, pool);
 	rte_pktmbuf_chain(head, packet);
-	assert_int_equal(packet_pull_up(head, 10), -ENOBUFS);
-	assert_int_equal(head->data_len, 5);
+	assert_int_equal(packet_pull_up(head, 10), 0);
+	assert_is(head, both, 45);
+	assert_is(clone, model, 40);
 	rte_pktmbuf_free(head);
-	rte_pktmbuf_free(packet);
+	assert_is(clone, model, 40);
+	rte_pktmbuf_free(clone);
 	assert_buffers_out(0);
 
-	/* Memory that is no pool's. */
+	/* Memory that is no pool's, and that somebody else holds, too. */
 	shared = rte_pktmbuf_ext_shinfo_init_helper(outside, &outside_len, external_free, &freed);
 	assert_non_null(shared);
 	packet = rte_pktmbuf_alloc(pool);
@@ -229,11 +232,20 @@ pull_up_respects_what_is_not_ours(void **state)
 	memset(rte_pktmbuf_append(packet, 10), 0x55, 10);
 	memset(model, 0x55, 10);
 	packet = add_segment(packet, 128, 10, model);
+	rte_mbuf_ext_refcnt_set(shared, 2);
 	assert_int_equal(packet_pull_up(packet, 20), -ENOBUFS);
 	assert_is(packet, model, 20);
-	/* Stripping leaves such a head empty. */
-	packet_strip(packet, 12);
-	assert_is(packet, model + 12, 8);
+	/* Nobody else. */
+	rte_mbuf_ext_refcnt_set(shared, 1);
+	assert_int_equal(packet_pull_up(packet, 12), 0);
+	assert_int_equal(packet->data_len, 12);
+	assert_is(packet, model, 20);
+	/* Stripping leaves a head empty that must not be written. */
+	rte_mbuf_ext_refcnt_set(shared, 2);
+	packet_strip(packet, 15);
+	assert_int_equal(packet->data_len, 0);
+	assert_is(packet, model + 15, 5);
+	rte_mbuf_ext_refcnt_set(shared, 1);
 	rte_pktmbuf_free(packet);
 	assert_int_equal(freed, 1);
 	assert_buffers_out(0);

@@ -9,14 +9,9 @@
  */
 #include <errno.h>
 
-#include "ip.h"
+#include <string.h>
 
-/* May bytes be written into the buffer: is it the segment's own, and nobody else's? */
-static inline bool
-is_writable(const struct rte_mbuf *segment)
-{
-	return RTE_MBUF_DIRECT(segment) && rte_mbuf_refcnt_read(segment) == 1;
-}
+#include "packet.h"
 
 /* Take the segments between `after` and `until` (NULL: to the end) out of the packet, and free
  * them. */
@@ -54,14 +49,12 @@ pull_up_across(struct rte_mbuf *packet, uint16_t want)
 
 	if (want > packet->pkt_len)
 		return -EINVAL;
-	if (!is_writable(packet) || missing > rte_pktmbuf_tailroom(packet))
+	if (!packet_segment_own(packet) || missing > rte_pktmbuf_tailroom(packet))
 		return -ENOBUFS;
 	/* All or nothing: look before the first byte moves. */
 	for (s = packet->next;; s = s->next) {
 		if (s == NULL)
 			return -EINVAL;
-		if (rte_mbuf_refcnt_read(s) != 1)
-			return -ENOBUFS;
 		if (left <= s->data_len)
 			break;
 		left -= s->data_len;
@@ -110,7 +103,7 @@ refill_head(struct rte_mbuf *packet)
 	struct rte_mbuf *from = packet->next;
 	uint16_t n;
 
-	if (!is_writable(packet))
+	if (!packet_segment_own(packet))
 		return;
 	rte_pktmbuf_reset_headroom(packet);
 	n = RTE_MIN(rte_pktmbuf_tailroom(packet), from->data_len);

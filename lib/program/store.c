@@ -8,16 +8,8 @@
 
 #include <rte_branch_prediction.h>
 
+#include "packet.h"
 #include "pool.h"
-
-/* May its bytes be written without anybody else seeing it? */
-static inline bool
-writable(const struct rte_mbuf *m)
-{
-	if (rte_mbuf_refcnt_read(m) != 1 || RTE_MBUF_CLONED(m))
-		return false;
-	return !RTE_MBUF_HAS_EXTBUF(m) || rte_mbuf_ext_refcnt_read(m->shinfo) == 1;
-}
 
 /* The segment's bytes in buffers of our own, as many as it takes; *last is the last of them. NULL:
  * none was free. */
@@ -90,7 +82,7 @@ own(uint32_t offset, uint32_t length)
 		uint32_t size = (*link)->data_len;
 		bool touched = begin + size > offset;
 
-		if (unlikely(touched ? !writable(*link) : rte_mbuf_refcnt_read(*link) != 1) &&
+		if (unlikely(touched ? !packet_segment_own(*link) : rte_mbuf_refcnt_read(*link) != 1) &&
 		    !replace(link))
 			return false;
 		/* A copy may be shorter, and more follow. */

@@ -13,6 +13,7 @@
 #include <rte_malloc.h>
 
 #include "noref/udp_handler.h"
+#include "pool.h"
 #include "udp_handler_list.h"
 
 /* Bytes of the largest datagram. */
@@ -52,8 +53,10 @@ packet_alloc(struct place *p)
 {
 	struct rte_mbuf *m = rte_pktmbuf_alloc(p->worker->pool);
 
-	if (m != NULL)
-		m->data_off = (uint16_t)RTE_MAX((int)m->data_off, UDP_HEADROOM);
+	if (m == NULL)
+		return NULL;
+	pool_made(m->pool, 1);
+	m->data_off = (uint16_t)RTE_MAX((int)m->data_off, UDP_HEADROOM);
 	return m;
 }
 
@@ -120,6 +123,7 @@ packet_of(struct place *p, const uint8_t *data, uint32_t len)
 			return NULL;
 		}
 		last = last->next;
+		pool_made(last->pool, 1);
 		first->nb_segs++;
 	}
 	return first;

@@ -156,6 +156,7 @@ fan_out(void *arg, uint32_t ref)
 		udp_own[w->id]->counters[UDP_REF_ID(ref)].drops++;
 		return;
 	}
+	pool_made(clone->pool, clone->nb_segs);
 	w->stats.originated++;
 	give(w, fan->b, fan->i, fan->f, fan->upper, fan->size, ref, clone, true);
 }

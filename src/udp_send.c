@@ -120,13 +120,17 @@ writable(struct worker *w, struct udp_own *own, const struct udp_datagram *d, ui
 	bool alone = true;
 
 	for (const struct rte_mbuf *s = m; s != NULL; s = s->next)
-		alone &= RTE_MBUF_DIRECT(s) && rte_mbuf_refcnt_read(s) == 1;
+		alone &= packet_segment_own(s);
 	if (likely(alone)) {
 		packets_unguard(&m, 1);
 		packet_strip(m, start);
 		return m;
 	}
 	m = rte_pktmbuf_copy(m, own->worker.pool, start, UINT32_MAX);
+	if (m != NULL) {
+		pool_made(m->pool, m->nb_segs);
+		pool_copied(m->pool, m->nb_segs);
+	}
 	worker_free(w, d->packet);
 	return m;
 }

@@ -116,6 +116,7 @@ def testpmd(mode, ports, seconds, burst, workers=1, options=(), begin=("start",)
                 total += int(re.search(ports.direction + r"-packets:\s*(\d+)", text).group(1))
             return total, worker_seconds(process)
 
+        time.sleep(1)  # a memif is connected a moment after its port has been started
         for words in begin:
             say(words)
             read_until(process, r"testpmd> $", 30)
@@ -126,6 +127,8 @@ def testpmd(mode, ports, seconds, burst, workers=1, options=(), begin=("start",)
         say("stop")
         say("quit")
         process.wait(60)
+        if t1 == t0:
+            raise RuntimeError("testpmd has not started forwarding")
         return workers * (after - before) / (t1 - t0)
     finally:
         process.kill()

@@ -86,7 +86,7 @@ def large(ports):
         "xdp set dev 0 redirect dev 1\n"
 
 
-MEMIF = "net_memif0,role=client,id=0,socket=/tmp/noref-bench.sock,socket-abstract=no"
+MEMIF = "net_memif0,role=client,id=0,socket=%s.sock,socket-abstract=no"
 ROWS = [
     Row("tx", "64 B, TX", (4.49, 4.04), "xdp set dev 0 tx\n", ALONE, "macswap", options=LOOP,
         bar=0.85),
@@ -122,12 +122,15 @@ ROWS = [
 
 
 @contextlib.contextmanager
-def generator(wanted):
+def generator(wanted, capture):
     """A testpmd that sends frames of four segments into a memif, on CPU 0."""
     if not wanted:
         yield
         return
-    server = MEMIF.replace("client", "server")
+    socket = capture + ".sock"
+    if os.path.exists(socket):  # of a generator that has been killed
+        os.unlink(socket)
+    server = MEMIF.replace("client", "server").replace("%s", capture)
     process = subprocess.Popen(
         ["dpdk-testpmd", "--lcores", "0@0,1@0", "--in-memory", "--no-pci", "--no-telemetry",
          "--file-prefix", f"bench-generator-{os.getpid()}", "--log-level", "*:error", "--vdev",
@@ -143,7 +146,7 @@ def generator(wanted):
 
 def measure(row, captures, arguments, rates):
     capture = captures[row.ours != () and LARGE[0] in row.ours]
-    with generator(row.generator):
+    with generator(row.generator, capture):
         if row.mode is not None:
             begin = row.begin(arguments.burst) if callable(row.begin) else row.begin
             rates[row.name, "testpmd"].append(

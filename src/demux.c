@@ -11,6 +11,8 @@
  * nobody stays in the burst and goes the usual way, which knows what to say of it.
  */
 
+#include <assert.h>
+
 #include <rte_ether.h>
 
 #include "demux.h"
@@ -19,16 +21,17 @@
 
 #define PREFETCH_AHEAD 4
 
-/* A datagram that may be for a socket: what to ask, and the memory asked for. */
+/* A datagram that may be for a socket: half a cache line. */
 struct candidate {
-	const uint8_t *ip, *udp;
-	uint64_t key;	       /* IPv4: of the address; else unused */
-	uint32_t hash, hash_any;
-	uint32_t ref;	       /* found */
+	const uint8_t *ip;
+	uint32_t hash, hash_any; /* of what is asked of the tables */
+	uint32_t ref;		 /* found; UDP_NONE: not, or damaged */
 	uint16_t place;
-	uint16_t size;	       /* UDP header and payload */
+	uint16_t size;		 /* UDP header and payload */
 	uint8_t family;
+	bool same;		 /* destination and port as of the one before: so is the answer */
 };
+static_assert(sizeof(struct candidate) == 32, "two candidates a cache line");
 
 /* The tables as they are for this burst. */
 struct view {
@@ -42,7 +45,14 @@ struct last {
 	uint32_t addr4;
 	bool mine4, mine6;
 	uint64_t addr6[2];
+	uint32_t port; /* and version, as of the last candidate; 0: none yet */
 };
+
+static inline const uint8_t *
+udp_of(const struct candidate *c)
+{
+	return c->ip + (c->family == AF_INET ? IP4_HEADER_MIN : IP6_HEADER);
+}
 
 static inline const struct udp_hash *
 load(const struct udp_hash *const *table)
@@ -82,6 +92,7 @@ mine4(struct udp_own *own, const struct view *v, struct last *last, const uint8_
 	memcpy(&addr, h + 16, sizeof(addr));
 	if (unlikely(addr != last->addr4)) {
 		last->addr4 = addr;
+		last->port = 0;
 		last->mine4 = udp_address_mine4(own, v->vrf, addr, v->generation);
 	}
 	return last->mine4;
@@ -95,6 +106,7 @@ mine6(struct udp_own *own, const struct view *v, struct last *last, const uint8_
 	memcpy(addr, h + 24, sizeof(addr));
 	if (unlikely(((addr[0] ^ last->addr6[0]) | (addr[1] ^ last->addr6[1])) != 0)) {
 		memcpy(last->addr6, addr, sizeof(addr));
+		last->port = 0;
 		last->mine6 = udp_address_mine6(own, v->vrf, h + 24, v->generation);
 	}
 	return last->mine6;
@@ -105,7 +117,7 @@ static inline void
 ask(struct candidate *c, const struct view *v)
 {
 	const struct udp_hash *local = c->family == AF_INET ? v->local4 : v->local6;
-	uint16_t port = ip_get16(c->udp + 2);
+	uint16_t port = ip_get16(udp_of(c) + 2);
 	uint64_t key[UDP_LOCAL6_WORDS];
 
 	if (v->any != NULL) {
@@ -120,7 +132,6 @@ ask(struct candidate *c, const struct view *v)
 
 		memcpy(&addr, c->ip + 16, sizeof(addr));
 		udp_key_local4(key, addr, v->vrf, port);
-		c->key = key[0];
 		c->hash = udp_hash_words(key, UDP_LOCAL4_WORDS);
 		rte_prefetch0(udp_hash_slot(local, c->hash, UDP_LOCAL4_WORDS));
 	} else {
@@ -146,7 +157,7 @@ pick_out(struct udp_own *own, const struct burst *b, const struct port *port,
 		struct candidate *c = &candidates[n];
 		uint32_t room = m->data_len - RTE_ETHER_HDR_LEN;
 		uint64_t head;
-		uint16_t type;
+		uint16_t type, to;
 		bool mine;
 
 		if (i + PREFETCH_AHEAD < b->n)
@@ -161,21 +172,25 @@ pick_out(struct udp_own *own, const struct burst *b, const struct port *port,
 		c->ip = frame + RTE_ETHER_HDR_LEN;
 		if (type == rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV4)) {
 			mine = plain4(c->ip, room, &c->size) && mine4(own, v, &last, c->ip);
-			c->udp = c->ip + IP4_HEADER_MIN;
 			c->family = AF_INET;
 		} else if (type == rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV6) &&
 			   room >= IP6_HEADER + 8) {
 			mine = plain6(c->ip, room, &c->size) && mine6(own, v, &last, c->ip);
-			c->udp = c->ip + IP6_HEADER;
 			c->family = AF_INET6;
 		} else {
 			continue;
 		}
+		if (unlikely(!mine))
+			continue;
 		c->place = (uint16_t)i;
-		if (mine) {
+		memcpy(&to, udp_of(c) + 2, sizeof(to));
+		/* In the low half the port, above it something that is never 0. */
+		c->same = last.port == ((uint32_t)c->family << 16 | to);
+		if (!c->same) {
+			last.port = (uint32_t)c->family << 16 | to;
 			ask(c, v);
-			n++;
 		}
+		n++;
 	}
 	return n;
 }
@@ -191,8 +206,8 @@ flow_of(const struct candidate *c, const struct view *v)
 		.family = c->family,
 		.vrf = v->vrf,
 		.iface = v->iface,
-		.local_port = ip_get16(c->udp + 2),
-		.remote_port = ip_get16(c->udp),
+		.local_port = ip_get16(udp_of(c) + 2),
+		.remote_port = ip_get16(udp_of(c)),
 	};
 }
 
@@ -210,61 +225,89 @@ resolve(const struct candidate *c, const struct view *v, uint64_t value, unsigne
 	return udp_resolve(sockets, value, &f, worker);
 }
 
-static inline uint32_t
-find(const struct candidate *c, const struct view *v, unsigned worker)
+/* What the tables say of an address and port: of that address, and of all. */
+struct answer {
+	uint64_t local, any;
+};
+
+static inline struct answer
+tables_answer(const struct candidate *c, const struct view *v)
 {
-	bool v4 = c->family == AF_INET;
+	uint16_t port = ip_get16(udp_of(c) + 2);
 	uint64_t key[UDP_LOCAL6_WORDS];
+	struct answer a = {0, 0};
+
+	if (c->family == AF_INET && v->local4 != NULL) {
+		uint32_t addr;
+
+		memcpy(&addr, c->ip + 16, sizeof(addr));
+		udp_key_local4(key, addr, v->vrf, port);
+		a.local = udp_hash_get(v->local4, key, c->hash, UDP_LOCAL4_WORDS);
+	} else if (c->family == AF_INET6 && v->local6 != NULL) {
+		udp_key_local6(key, c->ip + 24, v->vrf, port);
+		a.local = udp_hash_get(v->local6, key, c->hash, UDP_LOCAL6_WORDS);
+	}
+	/* One plain socket there: nobody will ask who is bound to all addresses. */
+	if (v->any != NULL && udp_value_kind(a.local) != UDP_VALUE_REF) {
+		udp_key_any(key, c->family, v->vrf, port);
+		a.any = udp_hash_get(v->any, key, c->hash_any, UDP_ANY_WORDS);
+	}
+	return a;
+}
+
+static inline uint32_t
+find(const struct candidate *c, const struct view *v, const struct answer *a, unsigned worker)
+{
 	uint32_t ref = UDP_NONE;
 
-	if (unlikely((v4 ? v->peer4 : v->peer6) != NULL)) {
+	if (unlikely((c->family == AF_INET ? v->peer4 : v->peer6) != NULL)) {
 		struct udp_flow f = flow_of(c, v);
 
 		ref = udp_lookup_peer(sockets, &f, worker);
+		if (ref != UDP_NONE)
+			return ref;
 	}
-	if (ref == UDP_NONE && v4 && v->local4 != NULL) {
-		ref = resolve(c, v, udp_hash_get(v->local4, &c->key, c->hash, UDP_LOCAL4_WORDS),
-			      worker);
-	} else if (ref == UDP_NONE && !v4 && v->local6 != NULL) {
-		udp_key_local6(key, c->ip + 24, v->vrf, ip_get16(c->udp + 2));
-		ref = resolve(c, v, udp_hash_get(v->local6, key, c->hash, UDP_LOCAL6_WORDS),
-			      worker);
-	}
-	if (ref == UDP_NONE && v->any != NULL) {
-		udp_key_any(key, c->family, v->vrf, ip_get16(c->udp + 2));
-		ref = resolve(c, v, udp_hash_get(v->any, key, c->hash_any, UDP_ANY_WORDS), worker);
-	}
-	return ref;
+	ref = resolve(c, v, a->local, worker);
+	return ref != UDP_NONE ? ref : resolve(c, v, a->any, worker);
 }
 
 /* RFC 768, RFC 8200 8.1: undamaged, by the device's word if that counts, else by ours. */
 static inline bool
 undamaged(const struct candidate *c, const struct rte_mbuf *m, const struct port *port)
 {
+	const uint8_t *udp = udp_of(c);
+
 	if (port->udp_sum_believed &&
 	    (m->ol_flags & RTE_MBUF_F_RX_L4_CKSUM_MASK) == RTE_MBUF_F_RX_L4_CKSUM_GOOD &&
-	    (c->udp[6] | c->udp[7]) != 0)
+	    (udp[6] | udp[7]) != 0)
 		return true;
-	return c->family == AF_INET ? udp_sum_ok4(c->ip, c->udp, c->size)
-				    : udp_sum_ok6(c->ip, c->udp, c->size);
+	return c->family == AF_INET ? udp_sum_ok4(c->ip, udp, c->size)
+				    : udp_sum_ok6(c->ip, udp, c->size);
 }
 
-/* The sockets of candidates; those that have one and are undamaged remain. */
+/* The sockets of candidates. Returns how many have one and are undamaged. */
 static inline unsigned
 look_up(const struct udp_own *own, const struct burst *b, const struct port *port,
 	const struct view *v, struct candidate *candidates, unsigned n)
 {
+	struct answer a = {0, 0};
 	unsigned found = 0;
 
 	for (unsigned k = 0; k < n; k++) {
 		struct candidate *c = &candidates[k];
-		uint32_t ref = find(c, v, own->worker.id);
 
-		if (unlikely(ref == UDP_NONE || !undamaged(c, b->pkts[c->place], port)))
+		if (!c->same)
+			a = tables_answer(c, v);
+		c->ref = find(c, v, &a, own->worker.id);
+		if (unlikely(c->ref == UDP_NONE))
 			continue;
-		c->ref = ref;
-		__builtin_prefetch(&own->counters[UDP_REF_ID(ref)], 1);
-		candidates[found++] = *c;
+		if (unlikely(!undamaged(c, b->pkts[c->place], port))) {
+			c->ref = UDP_NONE;
+			continue;
+		}
+		if (!c->same)
+			__builtin_prefetch(&own->counters[UDP_REF_ID(c->ref)], 1);
+		found++;
 	}
 	return found;
 }
@@ -274,10 +317,11 @@ datagram(struct udp_datagram *d, const struct candidate *c, const struct view *v
 	 struct rte_mbuf *m)
 {
 	bool v4 = c->family == AF_INET;
+	const uint8_t *udp = udp_of(c);
 
 	*d = (struct udp_datagram){
 		.packet = m,
-		.payload = (uint8_t *)(uintptr_t)c->udp + 8,
+		.payload = (uint8_t *)(uintptr_t)udp + 8,
 		.len = (uint16_t)(c->size - 8),
 		.contiguous = (uint16_t)(c->size - 8),
 		.family = c->family,
@@ -285,34 +329,58 @@ datagram(struct udp_datagram *d, const struct candidate *c, const struct view *v
 		.ttl = c->ip[v4 ? 8 : 7],
 		.iface = v->iface,
 		.vrf = v->vrf,
-		.local_port = ip_get16(c->udp + 2),
-		.remote_port = ip_get16(c->udp),
+		.local_port = ip_get16(udp + 2),
+		.remote_port = ip_get16(udp),
 		.socket = UDP_REF_ID(c->ref),
 		.local = c->ip + (v4 ? 16 : 24),
 		.remote = c->ip + (v4 ? 12 : 8),
 	};
 }
 
-/* Out of the burst: counted, and into the sink or to who wants them. Packets for the sink end in
+/* Datagrams into one sink, one after the other. */
+struct sunk {
+	uint32_t ref; /* UDP_NONE: none yet */
+	unsigned packets;
+	uint64_t bytes;
+};
+
+static inline void
+sunk_end(struct udp_own *own, const struct sunk *run)
+{
+	struct udp_counters *counters = &own->counters[UDP_REF_ID(run->ref)];
+
+	if (run->ref == UDP_NONE)
+		return;
+	counters->packets += run->packets;
+	counters->bytes += run->bytes;
+}
+
+/* Out of the burst: counted, and into the sink or to who wants them. Packets for sinks end in
  * `done`. Returns how many. */
 static inline unsigned
 take(struct worker *w, struct udp_own *own, struct burst *b, const struct port *port,
      const struct view *v, const struct candidate *candidates, unsigned n, struct rte_mbuf **done)
 {
-	unsigned sunk = 0, others = 0;
+	struct sunk run = {.ref = UDP_NONE};
+	unsigned sunk = 0, others = 0, taken = 0;
 	uint64_t bytes = 0;
 
 	for (unsigned k = 0; k < n; k++) {
 		const struct candidate *c = &candidates[k];
 		struct rte_mbuf *m = b->pkts[c->place];
 
+		if (unlikely(c->ref == UDP_NONE))
+			continue;
 		b->pkts[c->place] = NULL;
 		bytes += m->pkt_len;
+		taken++;
 		if (likely((c->ref & UDP_SINK) != 0)) {
-			struct udp_counters *counters = &own->counters[UDP_REF_ID(c->ref)];
-
-			counters->packets++;
-			counters->bytes += c->size - 8u;
+			if (c->ref != run.ref) {
+				sunk_end(own, &run);
+				run = (struct sunk){.ref = c->ref};
+			}
+			run.packets++;
+			run.bytes += c->size - 8u;
 			done[sunk++] = m;
 			continue;
 		}
@@ -322,7 +390,8 @@ take(struct worker *w, struct udp_own *own, struct burst *b, const struct port *
 			others = 0;
 		}
 	}
-	received(w, port, n, bytes);
+	sunk_end(own, &run);
+	received(w, port, taken, bytes);
 	w->stats.delivered += sunk;
 	if (others != 0)
 		udp_deliver(w, own, others);
@@ -367,7 +436,7 @@ demux_burst(struct worker *w, struct burst *b, const struct port *port)
 		.vrf = iface_at(port->iface)->vrf,
 		.iface = port->iface,
 	};
-	unsigned n;
+	unsigned n, found;
 
 	/* Traced packets take every stage in turn. */
 	if (unlikely(b->traced))
@@ -375,11 +444,11 @@ demux_burst(struct worker *w, struct burst *b, const struct port *port)
 	n = pick_out(own, b, port, &v, candidates);
 	if (n == 0)
 		return;
-	n = look_up(own, b, port, &v, candidates, n);
-	if (n == 0)
+	found = look_up(own, b, port, &v, candidates, n);
+	if (found == 0)
 		return;
 	free_fresh(w->more, take(w, own, b, port, &v, candidates, n, w->more));
-	if (n == b->n)
+	if (found == b->n)
 		b->n = 0;
 	else
 		burst_close_gaps(b);

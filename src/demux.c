@@ -60,17 +60,27 @@ load(const struct udp_hash *const *table)
 	return __atomic_load_n(table, __ATOMIC_ACQUIRE);
 }
 
+/* In the first eight bytes of an IPv4 header: version 4, 20 bytes long; no more fragments, offset 0.
+ * In the second: UDP. As loaded by x86. */
+#define IP4_PLAIN_MASK	0xff3f0000000000ffull
+#define IP4_PLAIN	0x0000000000000045ull
+#define IP4_PROTO_MASK	0x000000000000ff00ull
+#define IP4_PROTO	((uint64_t)PROTO_UDP << 8)
+
 /* IPv4, no options, no fragment, undamaged, UDP, lengths that agree. */
 static inline bool
 plain4(const uint8_t *h, uint32_t room, uint16_t *size)
 {
-	uint16_t total = ip_get16(h + 2), udp = ip_get16(h + IP4_HEADER_MIN + 4), fragment;
+	uint16_t total = ip_get16(h + 2), udp = ip_get16(h + IP4_HEADER_MIN + 4);
+	uint64_t first, second;
 
-	memcpy(&fragment, h + 6, sizeof(fragment));
+	memcpy(&first, h, 8);
+	memcpy(&second, h + 8, 8);
 	*size = udp;
-	return (h[0] == 0x45) & (h[9] == PROTO_UDP) &
-	       ((fragment & rte_cpu_to_be_16(0x3fff)) == 0) & (total <= room) & (udp >= 8) &
-	       (udp + IP4_HEADER_MIN <= total) & !ip4_source_suspect(h[12]) & ip4_sum_ok_20(h);
+	return (((first & IP4_PLAIN_MASK) ^ IP4_PLAIN) |
+		((second & IP4_PROTO_MASK) ^ IP4_PROTO)) == 0 &&
+	       total <= room && udp >= 8 && udp + IP4_HEADER_MIN <= total &&
+	       !ip4_source_suspect(h[12]) && udp_sum_header(h) == 0xffff;
 }
 
 /* IPv6 and right behind it UDP, lengths that agree. */

@@ -51,6 +51,7 @@ enum {
 	PLACE_ORIGINATED = 2, /**< made by the router itself: no ICMP error about it */
 	PLACE_GROUP_MAC = 4,  /**< came to a multicast or broadcast MAC: never forwarded */
 	PLACE_ETHERTYPE = 8,  /**< of another IP version than the neighbour it is sent to */
+	PLACE_REASSEMBLED = 16, /**< came in fragments */
 };
 
 struct burst {
@@ -163,6 +164,9 @@ struct worker {
 	struct rte_mbuf *dropped[BURST_MAX]; /**< to be freed in bulk */
 
 	struct token_bucket errors;  /**< ICMP errors */
+	struct reassembly *reassembly; /**< fragments for the router itself */
+	uint64_t now;                /**< TSC when the loop before this one ended */
+	uint64_t next_tick;          /**< TSC at which rare work is due */
 
 	/* Loop account: cycles in loops that found packets, and in all loops. */
 	uint64_t busy_cycles, loop_cycles, loops, busy_loops;
@@ -299,6 +303,13 @@ void drop_with_error4(struct worker *w, struct burst *b, unsigned i, enum drop_r
 void drop_with_error6(struct worker *w, struct burst *b, unsigned i, enum drop_reason reason,
 		      uint8_t type, uint8_t code, uint32_t value);
 
+/** errors.c: send an ICMP error, if allowed, about a packet that is in no burst: data starts at its IP
+ * header, packet_meta says where it came from (PACKET_FRAGMENT). The packet stays the caller's. */
+void error_about(struct worker *w, struct rte_mbuf *m, const struct icmp_error *error);
+
+/** redirect.c: a fragment to the worker where its datagram's fragments meet. Takes it over. */
+void hand_fragment(struct worker *w, unsigned to, struct rte_mbuf *m);
+
 /** output.c: a packet longer than the next hop's MTU: fragments, or an error. */
 void output_too_long(struct worker *w, struct burst *b, unsigned i);
 /** output.c: link header where the common way does not fit (segments, headroom). False: consumed. */
@@ -327,7 +338,11 @@ tx_frame(struct worker *w, unsigned port, struct rte_mbuf *m)
 void originate(struct worker *w, struct rte_mbuf *m, uint8_t family, uint16_t vrf,
 	       uint16_t iface);
 
-/** The same for a packet that is counted already. */
+/** output.c: the next place of a burst of ours, which is not full: all but the packet, its header
+ * and its length are set. trace: its id, or 0. */
+unsigned own_place(struct burst *own, uint16_t vrf, uint16_t iface, uint8_t flags, uint32_t trace);
+
+/** The same as originate() for a packet that is counted already. */
 void route_own(struct worker *w, struct rte_mbuf *m, uint8_t family, uint16_t vrf,
 	       uint16_t iface);
 

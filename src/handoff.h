@@ -26,6 +26,8 @@ enum packet_kind {
 	PACKET_RESOLVE,   /**< waits for next hop `nexthop` */
 	PACKET_CONNECTED, /**< waits for its destination on interface `nexthop`; IP header at l3 */
 	PACKET_PING,      /**< an ICMP message to the router that may answer a ping */
+	/* worker to worker */
+	PACKET_FRAGMENT, /**< IP packet whose data starts at its header: to be reassembled */
 	/* control thread to worker */
 	PACKET_FRAME,   /**< complete frame for mbuf->port */
 	PACKET_FORWARD, /**< IP packet at l3, TTL already decremented: send along `nexthop` */
@@ -39,7 +41,14 @@ struct packet_meta {
 	uint16_t iface;  /**< it came in on */
 	uint16_t vrf;    /**< it is routed in */
 	uint16_t l3;     /**< offset of the IP (or ARP) header in the data */
-	uint32_t nexthop;
+	union {
+		uint32_t nexthop;
+		struct {
+			uint8_t flags; /**< of its place in the burst */
+			uint8_t at;    /**< IPv6: offset of the fragment header, in units of 8 bytes */
+			uint8_t next;  /**< ... of the header that names it; 0: the IPv6 header */
+		} fragment;            /**< PACKET_FRAGMENT, on its way and while it is held */
+	};
 	uint32_t trace;  /**< trace id, 0: not traced */
 };
 

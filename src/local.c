@@ -13,6 +13,7 @@
 #include "ip.h"
 #include "neigh.h"
 #include "ping.h"
+#include "reassemble.h"
 #include "srv6.h"
 #include "trace.h"
 
@@ -84,9 +85,9 @@ local4(struct worker *w, struct burst *b, unsigned i)
 	const uint8_t *h = b->l3[i];
 	uint16_t upper = (uint16_t)((h[0] & 15) * 4);
 
-	/* More fragments, or an offset. */
-	if (((h[6] << 8 | h[7]) & 0x3fff) != 0) {
-		drop(w, b, i, DROP_FRAGMENT);
+	if ((ip_get16(h + 6) & (IP4_MORE_FRAGMENTS | IP4_OFFSET_MASK)) != 0) {
+		if (reassemble4(w, b, i))
+			local4(w, b, i);
 		return;
 	}
 	switch (h[9]) {
@@ -118,7 +119,9 @@ icmp6(struct worker *w, struct burst *b, unsigned i, uint16_t upper)
 		return;
 	}
 	if (h[upper] >= 133 && h[upper] <= 137) {
-		if (b->sid[i] != 0 || h[7] != 255 || upper != IP6_HEADER)
+		/* RFC 6980: never in fragments. */
+		if (b->sid[i] != 0 || h[7] != 255 || upper != IP6_HEADER ||
+		    (b->flags[i] & PLACE_REASSEMBLED) != 0)
 			drop(w, b, i, DROP_ND_BAD);
 		else if (h[upper] == 135 || h[upper] == 136)
 			b->nd.at[b->nd.n++] = (uint16_t)i;
@@ -159,7 +162,7 @@ local6_upper(struct worker *w, struct burst *b, unsigned i, uint8_t proto, uint1
 	case PROTO_ICMP6:
 		icmp6(w, b, i, upper);
 		break;
-	case PROTO_FRAGMENT:
+	case PROTO_FRAGMENT: /* to a SID */
 		drop(w, b, i, DROP_FRAGMENT);
 		break;
 	case PROTO_NONE:
@@ -175,6 +178,59 @@ local6_upper(struct worker *w, struct burst *b, unsigned i, uint8_t proto, uint1
 	}
 }
 
+/* Behind the IPv6 header at `offset`: a header routers and hosts on the way look at. False: wrong,
+ * and the packet dropped. */
+static bool
+pass_header(struct worker *w, struct burst *b, unsigned i, uint8_t proto, uint16_t offset,
+	    uint16_t next_field)
+{
+	const uint8_t *h = b->l3[i];
+	struct icmp_error error;
+	bool has_error = true;
+	int reason = 0;
+
+	if (proto == PROTO_HOPOPTS && offset != IP6_HEADER) {
+		reason = DROP_IP6_EXT_HEADER;
+		error = (struct icmp_error){ICMP6_PARAMETER, ICMP6_PARAMETER_NEXT_HEADER,
+					    next_field};
+	} else if (proto != PROTO_ROUTING) {
+		reason = ip6_options_check(h, offset, (uint16_t)(8 + 8 * h[offset + 1]),
+					   &has_error, &error);
+	} else if (h[offset + 3] != 0) {
+		/* RFC 8200 4.4: a type this address does not process. */
+		reason = DROP_IP6_EXT_HEADER;
+		error = (struct icmp_error){ICMP6_PARAMETER, ICMP6_PARAMETER_HEADER, offset + 2u};
+	}
+	if (reason == 0)
+		return true;
+	if (has_error)
+		drop_with_error6(w, b, i, (enum drop_reason)reason, error.type, error.code,
+				 error.value);
+	else
+		drop(w, b, i, (enum drop_reason)reason);
+	return false;
+}
+
+/*
+ * A fragment header. True: the fragment is all there is of the datagram, and goes on for itself
+ * (RFC 6946). Otherwise it has been taken over.
+ */
+static bool
+atomic_fragment(struct worker *w, struct burst *b, unsigned i, uint16_t offset, uint16_t next_field,
+		bool seen)
+{
+	/* RFC 8200 4.1: each header once. */
+	if (seen || (b->flags[i] & PLACE_REASSEMBLED) != 0) {
+		drop(w, b, i, DROP_IP6_EXT_HEADER);
+		return false;
+	}
+	if ((ip_get16(b->l3[i] + offset + 2) & 0xfff9) == 0)
+		return true;
+	if (reassemble6(w, b, i, offset, next_field))
+		local6(w, b, i);
+	return false;
+}
+
 /* Walk to the upper layer as a destination must: options are heeded, routing
  * headers with nothing left are passed (RFC 8200 4). */
 void
@@ -182,49 +238,35 @@ local6(struct worker *w, struct burst *b, unsigned i)
 {
 	const uint8_t *h = b->l3[i];
 	uint16_t offset = IP6_HEADER, next_field = 6, room = contiguous(b, i);
+	bool fragment = false;
 	uint8_t proto = h[6];
 
 	for (unsigned n = 0; n < 8; n++) {
-		struct icmp_error error;
-		bool has_error;
-		uint16_t size;
-		int reason;
+		uint16_t size = 8;
 
-		if (proto != PROTO_HOPOPTS && proto != PROTO_DSTOPTS && proto != PROTO_ROUTING) {
-			if (proto == PROTO_UDP || proto == PROTO_ICMP6 || proto == PROTO_FRAGMENT ||
-			    proto == PROTO_NONE)
-				local6_upper(w, b, i, proto, offset);
-			else
-				drop_with_error6(w, b, i, DROP_IP6_NO_PROTO, ICMP6_PARAMETER,
-						 ICMP6_PARAMETER_NEXT_HEADER, next_field);
+		if (proto == PROTO_UDP || proto == PROTO_ICMP6 || proto == PROTO_NONE) {
+			local6_upper(w, b, i, proto, offset);
 			return;
 		}
-		if (offset + 8 > room || offset + 8 + 8 * h[offset + 1] > room) {
-			drop(w, b, i, DROP_IP6_TRUNCATED);
-			return;
-		}
-		size = (uint16_t)(8 + 8 * h[offset + 1]);
-		if (proto == PROTO_HOPOPTS && offset != IP6_HEADER) {
-			drop_with_error6(w, b, i, DROP_IP6_EXT_HEADER, ICMP6_PARAMETER,
+		if (proto != PROTO_HOPOPTS && proto != PROTO_DSTOPTS && proto != PROTO_ROUTING &&
+		    proto != PROTO_FRAGMENT) {
+			drop_with_error6(w, b, i, DROP_IP6_NO_PROTO, ICMP6_PARAMETER,
 					 ICMP6_PARAMETER_NEXT_HEADER, next_field);
 			return;
 		}
-		if (proto == PROTO_ROUTING) {
-			/* RFC 8200 4.4: a type this address does not process. */
-			if (h[offset + 3] != 0) {
-				drop_with_error6(w, b, i, DROP_IP6_EXT_HEADER, ICMP6_PARAMETER,
-						 ICMP6_PARAMETER_HEADER, offset + 2u);
+		if (offset + 8 > room ||
+		    (proto != PROTO_FRAGMENT && offset + 8 + 8 * h[offset + 1] > room)) {
+			drop(w, b, i, DROP_IP6_TRUNCATED);
+			return;
+		}
+		if (proto == PROTO_FRAGMENT) {
+			if (!atomic_fragment(w, b, i, offset, next_field, fragment))
 				return;
-			}
+			fragment = true;
 		} else {
-			reason = ip6_options_check(h, offset, size, &has_error, &error);
-			if (reason != 0 && has_error)
-				drop_with_error6(w, b, i, (enum drop_reason)reason, error.type,
-						 error.code, error.value);
-			else if (reason != 0)
-				drop(w, b, i, (enum drop_reason)reason);
-			if (reason != 0)
+			if (!pass_header(w, b, i, proto, offset, next_field))
 				return;
+			size = (uint16_t)(8 + 8 * h[offset + 1]);
 		}
 		next_field = offset;
 		proto = h[offset];

@@ -148,7 +148,7 @@ make_console(void)
 static int
 run(const struct options *options, const char *prefix, struct err *err)
 {
-	struct port_plan plan = {.options = options, .held = HELD_MAX};
+	struct port_plan plan = {.options = options};
 	unsigned lcores[RTE_MAX_LCORE];
 	struct console *console = NULL;
 	struct terminal *terminal = NULL;
@@ -167,6 +167,7 @@ run(const struct options *options, const char *prefix, struct err *err)
 		lcores[w] = worker_lcore(w);
 	plan.lcores = lcores;
 	plan.ring_slots = workers_ring_slots();
+	plan.held = HELD_MAX + workers_fragments_max();
 	rc = ports_open(&plan, err);
 	if (rc != 0)
 		goto destroy_workers;

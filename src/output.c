@@ -75,28 +75,38 @@ originate(struct worker *w, struct rte_mbuf *m, uint8_t family, uint16_t vrf, ui
 	route_own(w, m, family, vrf, iface);
 }
 
+unsigned
+own_place(struct burst *own, uint16_t vrf, uint16_t iface, uint8_t flags, uint32_t trace)
+{
+	unsigned i = own->n++;
+
+	own->out[i] = NULL;
+	own->iface[i] = iface;
+	own->vrf[i] = vrf;
+	own->flags[i] = flags;
+	own->sids[i] = 0;
+	own->sid[i] = 0;
+	own->via[i] = 0;
+	own->trace[i] = trace;
+	own->traced |= trace != 0;
+	return i;
+}
+
 void
 route_own(struct worker *w, struct rte_mbuf *m, uint8_t family, uint16_t vrf, uint16_t iface)
 {
 	struct burst *own = &w->own[w->own_filling];
-	unsigned i = own->n;
+	unsigned i;
 
-	if (i == BURST_MAX) {
+	if (own->n == BURST_MAX) {
 		w->stats.drops[DROP_CONTROL_FULL]++;
 		worker_free(w, m);
 		return;
 	}
-	own->n++;
+	i = own_place(own, vrf, iface, PLACE_TTL_DONE | PLACE_ORIGINATED, 0);
 	own->pkts[i] = m;
 	own->l3[i] = rte_pktmbuf_mtod(m, uint8_t *);
 	own->len[i] = (uint16_t)m->pkt_len;
-	own->out[i] = NULL;
-	own->iface[i] = iface;
-	own->vrf[i] = vrf;
-	own->flags[i] = PLACE_TTL_DONE | PLACE_ORIGINATED;
-	own->sids[i] = 0;
-	own->sid[i] = 0;
-	own->via[i] = 0;
 	if (family == AF_INET)
 		own->ip4.at[own->ip4.n++] = (uint16_t)i;
 	else

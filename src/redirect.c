@@ -19,15 +19,17 @@
 
 #include "datapath.h"
 #include "frame_flow.h"
+#include "reassemble.h"
 #include "trace.h"
 #include "verdict.h"
 
 /* Packets whose headers are fetched ahead of the one being looked at. */
 #define PREFETCH_AHEAD 4
 
-#define TAG_DEMUX  1 /* RESUME_DEMUX */
-#define TAG_TRACED 2 /* packet_meta has its trace id */
-#define TAGS	   ((uintptr_t)(TAG_DEMUX | TAG_TRACED))
+#define TAG_DEMUX    1 /* RESUME_DEMUX */
+#define TAG_TRACED   2 /* packet_meta has its trace id */
+#define TAG_FRAGMENT 4 /* packet_meta says more: for reassemble_handed() */
+#define TAGS         ((uintptr_t)(TAG_DEMUX | TAG_TRACED | TAG_FRAGMENT))
 
 static_assert(__alignof__(struct rte_mbuf) > TAGS, "tags are bits no mbuf's address has");
 
@@ -204,6 +206,15 @@ verdict_hand(struct worker *w, struct burst *b, const struct place_list *places,
 		burst_close_gaps(b);
 }
 
+void
+hand_fragment(struct worker *w, unsigned to, struct rte_mbuf *m)
+{
+	uintptr_t traced = packet_meta(m)->trace != 0 ? TAG_TRACED : 0;
+
+	packets_unguard(&m, 1);
+	hand(w, to, tag(m, TAG_FRAGMENT | traced));
+}
+
 /* --- taker ------------------------------------------------------------------------- */
 
 /* Go on with the first packets of those taken: all that came in on the same port and go on from
@@ -211,7 +222,7 @@ verdict_hand(struct worker *w, struct burst *b, const struct place_list *places,
 static unsigned
 go_on(struct worker *w, void *const items[], unsigned n)
 {
-	const uintptr_t from = (uintptr_t)items[0] & TAG_DEMUX;
+	const uintptr_t from = (uintptr_t)items[0] & (TAG_DEMUX | TAG_FRAGMENT);
 	const uint16_t id = untag(items[0])->port;
 	const struct port *port = &ports[id];
 	struct burst *b = &w->burst;
@@ -219,7 +230,11 @@ go_on(struct worker *w, void *const items[], unsigned n)
 	uintptr_t tags = 0;
 	unsigned k;
 
-	for (k = 0; k < n && ((uintptr_t)items[k] & TAG_DEMUX) == from; k++) {
+	if (unlikely(from == TAG_FRAGMENT)) {
+		reassemble_handed(w, untag(items[0]));
+		return 1;
+	}
+	for (k = 0; k < n && ((uintptr_t)items[k] & (TAG_DEMUX | TAG_FRAGMENT)) == from; k++) {
 		struct rte_mbuf *m = untag(items[k]);
 
 		if (unlikely(m->port != id))

@@ -275,6 +275,12 @@ describe(const struct step *s, char *text, size_t size)
 	case TRACE_FRAGMENTS:
 		snprintf(text, size, "cut into %u fragments", s->a);
 		break;
+	case TRACE_HELD:
+		snprintf(text, size, "fragment, held until the others are there");
+		break;
+	case TRACE_WHOLE:
+		snprintf(text, size, "datagram complete, %u bytes", s->value);
+		break;
 	case TRACE_SENT:
 		snprintf(text, size, "sent on port %u, %u bytes", s->a, s->value);
 		break;

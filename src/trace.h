@@ -33,6 +33,8 @@ enum trace_kind {
 	TRACE_NEXTHOP,   /**< value: next-hop index */
 	TRACE_ERROR,     /**< ICMP error made; a: type, b: code */
 	TRACE_FRAGMENTS, /**< a: how many */
+	TRACE_HELD,      /**< a fragment, until the others are there */
+	TRACE_WHOLE,     /**< its datagram is complete and goes on; value: bytes */
 	/* ends */
 	TRACE_SENT,      /**< a: port, value: bytes */
 	TRACE_DELIVERED, /**< to the router itself; value: UDP socket + 1, or 0 */

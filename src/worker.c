@@ -14,6 +14,8 @@
 #include <rte_lcore.h>
 #include <rte_malloc.h>
 
+#include "reassemble.h"
+#include "reassembly.h"
 #include "worker_private.h"
 
 bool workers_quit;
@@ -82,6 +84,12 @@ unsigned
 workers_ring_slots(void)
 {
 	return count * (2 * CONTROL_RING + FRAME_RING + (count - 1) * handover_slots());
+}
+
+unsigned
+workers_fragments_max(void)
+{
+	return count * FRAGMENTS_MAX;
 }
 
 static struct worker *
@@ -318,6 +326,15 @@ workers_launch(struct err *err)
 	}
 	if (publish_polls() != 0)
 		return err_set(err, ENOMEM, "no memory for the list of queues");
+	reassembly_init(NULL);
+	for (unsigned id = 0; id < count; id++) {
+		rc = reassemble_open(workers[id], err);
+		/* Fragments of one datagram come in on many queues and meet on one worker. */
+		if (rc == 0 && count > 1)
+			rc = worker_open_handover(id, err);
+		if (rc != 0)
+			return rc;
+	}
 	for (unsigned id = 0; id < count; id++) {
 		rc = rte_eal_remote_launch(worker_main, workers[id], workers[id]->lcore);
 
@@ -434,6 +451,7 @@ workers_destroy(void)
 		rte_ring_free(w->to_control);
 		rte_ring_free(w->from_control);
 		rte_ring_free(w->notes);
+		reassemble_close(w);
 		sid_counters_unreserve(w->sids);
 		free((void *)(uintptr_t)w->poll);
 		rte_free(w);

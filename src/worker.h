@@ -43,6 +43,8 @@ unsigned worker_queue_lcore(const struct port *port, unsigned queue);
 
 /** Packets that rings between threads can hold, for sizing pools. */
 unsigned workers_ring_slots(void);
+/** Fragments that all of them together may hold, for the same purpose. */
+unsigned workers_fragments_max(void);
 
 /** The account of all threads together, each part true to the balance in stats.h. */
 void counters_sum(struct stats *sum);

@@ -10,11 +10,14 @@
 #include "control.h"
 #include "datapath.h"
 #include "demux.h"
+#include "reassemble.h"
 #include "trace.h"
 #include "worker_private.h"
 
 /* Loops without a packet before transmit completions are asked for. */
 #define IDLE_LOOPS 4096
+/* Rare work, by the clock that the loop reads anyway. */
+#define TICKS_A_SECOND 10
 /* Frames taken from a ring in one loop. */
 #define RING_BURST 64
 
@@ -108,8 +111,11 @@ worker_main(void *arg)
 {
 	struct worker *w = arg;
 	unsigned idle = 0;
+	const uint64_t tick = rte_get_tsc_hz() / TICKS_A_SECOND;
 	uint64_t before = rte_rdtsc();
 
+	w->now = before;
+	w->next_tick = before + tick;
 	rcu_online(rcu, w->id);
 	while (!__atomic_load_n(&workers_quit, __ATOMIC_RELAXED)) {
 		const struct poll_list *poll = __atomic_load_n(&w->poll, __ATOMIC_ACQUIRE);
@@ -123,6 +129,10 @@ worker_main(void *arg)
 		n += verdict_take(w, poll);
 		take_frames(w, poll);
 		take_from_control(w);
+		if (unlikely(before >= w->next_tick)) {
+			w->next_tick = before + tick;
+			reassemble_tick(w);
+		}
 		journey_own(w);
 		n += udp_poll(w);
 		verdict_flush(w);
@@ -149,7 +159,9 @@ worker_main(void *arg)
 			reclaim(w);
 		}
 		before = now;
+		w->now = now;
 	}
+	reassemble_flush(w);
 	rcu_offline(rcu, w->id);
 	return 0;
 }

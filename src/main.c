@@ -16,6 +16,7 @@
 
 #include "account.h"
 #include "classify.h"
+#include "cmd_udp_ring.h"
 #include "console.h"
 #include "control.h"
 #include "ctl.h"
@@ -141,6 +142,7 @@ make_console(void)
 	trace_commands_register(console);
 	ping_commands_register(console);
 	udp_commands_register(console);
+	udp_ring_commands_register(console, rcu, IFACE_MAX);
 	return console;
 }
 

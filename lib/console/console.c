@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 struct console *
 console_create(void *ctx)
@@ -172,6 +173,11 @@ call_finish(struct call *call)
 	}
 	call->state = NULL;
 	call->more = NULL;
+	while (call->fd_n > 0)
+		close(call->fds[--call->fd_n]);
+	if (call->hung_up != NULL)
+		call->hung_up(call->hung_up_arg);
+	call->hung_up = NULL;
 }
 
 static void

@@ -88,6 +88,15 @@ struct call {
 	void *state;	   /**< run's memory for more; freed at the end, also when cut short */
 	void (*free_state)(void *state); /**< how; NULL: free() */
 	struct console *console;
+	/**
+	 * File descriptors that go with the answer, set by run: the control socket sends and then
+	 * closes them, and calls hung_up(hung_up_arg) when the connection ends. Where there is no
+	 * connection (file, terminal), both happen in call_finish().
+	 */
+	int fds[2];
+	unsigned fd_n;
+	void (*hung_up)(void *arg);
+	void *hung_up_arg;
 };
 
 /** Words that may follow: calls add(arg, word) for each. ctx as in call. */

@@ -17,6 +17,13 @@
 
 static void client_work(struct client *c);
 
+static void
+close_fds(struct client *c)
+{
+	while (c->fd_n > 0)
+		close(c->fds[--c->fd_n]);
+}
+
 /* --- sending -------------------------------------------------------------------- */
 
 static void
@@ -55,6 +62,32 @@ put_error(struct client *c, const char *sentence)
 	put(c, '1', text, (size_t)n);
 }
 
+/* As send(), and the file descriptors that wait with it. */
+static ssize_t
+send_some(struct client *c, const char *data, size_t size)
+{
+	union {
+		char bytes[CMSG_SPACE(sizeof(c->fds))];
+		struct cmsghdr align;
+	} control = {.bytes = ""};
+	struct iovec iov = {.iov_base = (void *)(uintptr_t)data, .iov_len = size};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+	ssize_t n;
+
+	if (c->fd_n != 0) {
+		msg.msg_control = control.bytes;
+		msg.msg_controllen = CMSG_SPACE(c->fd_n * sizeof(int));
+		control.align.cmsg_level = SOL_SOCKET;
+		control.align.cmsg_type = SCM_RIGHTS;
+		control.align.cmsg_len = CMSG_LEN(c->fd_n * sizeof(int));
+		memcpy(CMSG_DATA(&control.align), c->fds, c->fd_n * sizeof(int));
+	}
+	n = sendmsg(c->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (n >= 0)
+		close_fds(c);
+	return n;
+}
+
 /* Send what the client takes without waiting. */
 static void
 flush(struct client *c)
@@ -71,7 +104,7 @@ flush(struct client *c)
 			out_consume(c->unsent, size);
 			return;
 		}
-		n = send(c->fd, data, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+		n = send_some(c, data, size);
 		if (n >= 0)
 			out_consume(c->unsent, (size_t)n);
 		else if (errno == EAGAIN)
@@ -113,6 +146,21 @@ has_line(const struct client *c)
 
 /* --- commands ---------------------------------------------------------------------- */
 
+/* What goes with the answer, and who is to hear of the end, are the connection's from now on. A
+ * connection has one of each: a second one is told at once that it has none. */
+static void
+take_over(struct client *c)
+{
+	if (c->call.hung_up == NULL || c->hung_up != NULL || c->fd_n != 0)
+		return;
+	memcpy(c->fds, c->call.fds, sizeof(c->fds));
+	c->fd_n = c->call.fd_n;
+	c->hung_up = c->call.hung_up;
+	c->hung_up_arg = c->call.hung_up_arg;
+	c->call.fd_n = 0;
+	c->call.hung_up = NULL;
+}
+
 /* A command has returned: pass on what it said. */
 static void
 take_answer(struct client *c, int rc)
@@ -122,6 +170,8 @@ take_answer(struct client *c, int rc)
 		put_answer(c, '+');
 		return;
 	}
+	if (rc == 0)
+		take_over(c);
 	call_finish(&c->call);
 	if (rc < 0) {
 		put_answer(c, '+');
@@ -308,6 +358,9 @@ client_close(struct client *c)
 		call_finish(&c->call);
 	if (c->unsent != NULL)
 		flush(c);
+	close_fds(c);
+	if (c->hung_up != NULL)
+		c->hung_up(c->hung_up_arg);
 	loop_cancel(ctl->loop, c->pause);
 	loop_unwatch(ctl->loop, c->watch);
 	close(c->fd);

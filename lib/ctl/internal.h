@@ -18,6 +18,10 @@ struct client {
 	bool closing;		  /* close when everything has been sent */
 	bool busy;		  /* a command is running right now */
 	bool active;		  /* call has more to say */
+	int fds[2];		  /* to be sent with the next bytes */
+	unsigned fd_n;
+	void (*hung_up)(void *arg); /* who wants to know when the connection ends; or NULL */
+	void *hung_up_arg;
 	struct call call;
 	struct err err;
 	struct out *answer; /* of the command at work: text or json */

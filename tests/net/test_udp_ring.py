@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Datagrams of a kernel host to a process behind `app ring NAME`, and back; it is killed under load."""
+
+import os
+import signal
+import socket
+import subprocess
+
+from harness import quick, wait_until
+from test_fragments import topology
+
+SERVER4, SERVER6 = "192.0.2.1", "fc00:0:0:1::1"
+
+
+def counter(lab, noref, *words):
+    """The example client, attached."""
+    program = os.path.join(os.path.dirname(lab.settings.noref), "..", "client", "udp_counter")
+    process = subprocess.Popen([program, noref.socket, "test", *words], text=True,
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT)
+    lab.processes.append(process)
+    line = process.stdout.readline()
+    assert line.startswith("attached"), line
+    return process
+
+
+def asked(host, family, server, payload):
+    """What comes back for a datagram."""
+    with host.entered():
+        s = socket.socket(family, socket.SOCK_DGRAM)
+    with s:
+        s.settimeout(5)
+        s.connect((server, 4000))
+        s.send(payload)
+        return s.recv(65535)
+
+
+@quick
+def all_sizes_come_back(lab):
+    """Received, also in fragments; copied to the client; sent again, also in fragments."""
+    host, noref = topology(lab)
+    noref.ctl("udp bind [::]:4000 app ring test")
+    client = counter(lab, noref, "echo")
+    for size in (0, 1, 1000, 1472, 1473, 8000, 20000, 60000, 65507):
+        payload = os.urandom(size)
+        assert asked(host, socket.AF_INET, SERVER4, payload) == payload, size
+        if size <= 65487:
+            assert asked(host, socket.AF_INET6, SERVER6, payload) == payload, size
+    entry = noref.json("udp show")[0]
+    assert entry["packets"] == 17 and entry["drops"] == 0, entry
+    assert noref.balance()["held"] == 0
+    # The socket goes: the client is told, and ends.
+    noref.ctl(f"udp close {entry['id']}")
+    assert client.wait(5) == 1
+    assert "closed the socket" in client.stdout.read()
+
+
+def killed_under_load(lab):
+    """Ten times, then another one goes on; what had nobody to go to is counted as such."""
+    host, noref = topology(lab)
+    noref.ctl("udp bind *:4000 app ring test")
+    with host.entered():
+        s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    with s:
+        s.connect((SERVER4, 4000))
+        for _ in range(10):
+            client = counter(lab, noref)
+            before = noref.json("udp show")[0]["packets"]
+            for n in range(3000):
+                s.send(bytes(n % 1400))
+                if n == 2000:
+                    client.send_signal(signal.SIGKILL)
+            assert client.wait(5) == -signal.SIGKILL
+            assert noref.json("udp show")[0]["packets"] > before
+            wait_until(lambda: noref.in_use() <= noref.in_use_at_start, what="all buffers back")
+    assert noref.drops()["udp_queue_full"] > 0, noref.drops()
+    client = counter(lab, noref, "echo")
+    assert asked(host, socket.AF_INET, SERVER4, b"again") == b"again"
+    assert "has a client" in noref.refused("udp attach test")
+    client.kill()
+    client.wait()
+
+
+TESTS = [all_sizes_come_back, killed_under_load]

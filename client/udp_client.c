@@ -98,9 +98,9 @@ ask(int fd, const char *name, int fds[2])
 		return -1;
 	if (fds[0] >= 0)
 		return 0;
-	errno = strstr(answer, "has a client") != NULL	? EBUSY
-		: strncmp(answer, "1 ", 2) == 0 ? ENOENT
-						: EPROTO;
+	errno = strstr(answer, "has a client") != NULL ? EBUSY
+		: strncmp(answer, "1 ", 2) == 0	       ? ENOENT
+						       : EPROTO;
 	return -1;
 }
 

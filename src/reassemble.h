@@ -25,7 +25,8 @@
 bool reassemble4(struct worker *w, struct burst *b, unsigned i);
 bool reassemble6(struct worker *w, struct burst *b, unsigned i, uint16_t at, uint16_t next_field);
 
-/** One that another worker has handed over; if its datagram is complete, that goes on at once. Worker. */
+/** One that another worker has handed over; if its datagram is complete, that goes on at once.
+ * Worker. */
 void reassemble_handed(struct worker *w, struct rte_mbuf *fragment);
 /** Give up what has waited too long. Every now and then; ICMP errors join w->own. Worker. */
 void reassemble_tick(struct worker *w);

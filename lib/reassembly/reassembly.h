@@ -49,20 +49,21 @@ static_assert(sizeof(struct fragment_key) == 40, "no padding");
 /** What the headers of a fragment say. */
 struct fragment {
 	struct fragment_key key;
-	uint64_t hash;       /**< of the key: the same on every thread, secret to the world */
-	uint32_t start;      /**< of its bytes in the datagram's payload; a multiple of 8 */
-	uint16_t len;        /**< bytes of payload */
+	uint64_t hash;	     /**< of the key: the same on every thread, secret to the world */
+	uint32_t start;	     /**< of its bytes in the datagram's payload; a multiple of 8 */
+	uint16_t len;	     /**< bytes of payload */
 	uint16_t headers;    /**< bytes before them */
 	uint16_t next_field; /**< IPv6: where the byte is that names the fragment header */
-	bool more;           /**< it is not the last */
-	uint8_t ecn;         /**< congestion mark, 2 bits */
+	bool more;	     /**< it is not the last */
+	uint8_t ecn;	     /**< congestion mark, 2 bits */
 };
 
 /** How a fragment can be wrong by itself; the sender of the last three hears of it (IPv6). */
 enum fragment_check {
 	FRAGMENT_OK,
-	FRAGMENT_BAD,        /**< empty, IPv4: of a length that cannot be, or beyond 64 KB */
-	FRAGMENT_BAD_LENGTH, /**< not the last and no multiple of 8: parameter problem, payload length */
+	FRAGMENT_BAD,	     /**< empty, IPv4: of a length that cannot be, or beyond 64 KB */
+	FRAGMENT_BAD_LENGTH, /**< not the last and no multiple of 8: parameter problem, payload
+				length */
 	FRAGMENT_TOO_LONG,   /**< reaches beyond 64 KB: parameter problem, fragment offset */
 	FRAGMENT_INCOMPLETE, /**< the first one, without all headers (RFC 7112): problem code 3 */
 };

@@ -92,8 +92,7 @@ piece_find(const struct reassembly *r, const struct datagram *d, uint32_t start)
 {
 	struct piece *p;
 
-	SLIST_FOREACH(p, piece_slot(r, d, start), same_hash)
-	{
+	SLIST_FOREACH(p, piece_slot(r, d, start), same_hash) {
 		if (p->datagram == d && p->start == start)
 			return p;
 	}
@@ -152,8 +151,7 @@ datagram_find(const struct reassembly *r, const struct fragment *f)
 {
 	struct datagram *d;
 
-	SLIST_FOREACH(d, &r->datagram_hash[f->hash & r->mask], same_hash)
-	{
+	SLIST_FOREACH(d, &r->datagram_hash[f->hash & r->mask], same_hash) {
 		if (d->hash == f->hash && memcmp(&d->key, &f->key, sizeof(d->key)) == 0)
 			return d;
 	}

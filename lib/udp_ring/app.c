@@ -13,7 +13,7 @@
 #include "pool.h"
 
 /* Taken from a client by one worker in one loop. */
-#define SEND_BURST 64
+#define SEND_BURST  64
 #define SEND_BUDGET (256u * 1024) /* bytes */
 
 /* The sockets of a ring: immutable, swapped. */
@@ -24,7 +24,7 @@ struct socket_list {
 
 struct ring_app {
 	struct udp_app app;
-	struct ring_client *client;        /* workers read it; NULL: nobody has attached */
+	struct ring_client *client;	   /* workers read it; NULL: nobody has attached */
 	const struct socket_list *sockets; /* ... that the client may send from; NULL: none */
 	unsigned workers;
 	LIST_ENTRY(ring_app) link;
@@ -159,9 +159,7 @@ make_packet(struct rte_mempool *pool, const uint8_t *payload, uint32_t len)
 static struct ip_addr
 address(const struct ring_record *r, const uint8_t *bytes)
 {
-	struct ip_addr a = {.family = r->family == 4   ? AF_INET
-				      : r->family == 6 ? AF_INET6
-						       : 0};
+	struct ip_addr a = {.family = r->family == 4 ? AF_INET : r->family == 6 ? AF_INET6 : 0};
 
 	memcpy(a.bytes, bytes, a.family == AF_INET ? 4 : a.family == AF_INET6 ? 16 : 0);
 	return a;
@@ -332,8 +330,8 @@ depth(const struct udp_app *a, uint32_t socket)
 	(void)socket; /* the sockets of a ring share it */
 	for (unsigned w = 0; app->client != NULL && w < app->client->workers; w++) {
 		const struct ring_writer *ring = &app->client->worker[w].received;
-		uint32_t waiting = ring->written -
-				   __atomic_load_n(&ring->ends->read, __ATOMIC_RELAXED);
+		uint32_t waiting =
+			ring->written - __atomic_load_n(&ring->ends->read, __ATOMIC_RELAXED);
 
 		/* The client's word: no more than there is room for. */
 		sum += RTE_MIN(waiting, ring->size / RING_ALIGN);

@@ -18,7 +18,7 @@ struct ring_worker {
 	struct ring_writer received;
 	struct ring_reader send;
 	uint32_t woken; /* head when the client was woken last */
-	bool broken;    /* what the client wants sent makes no sense: nothing more is read */
+	bool broken;	/* what the client wants sent makes no sense: nothing more is read */
 } __rte_cache_aligned;
 
 struct ring_client {

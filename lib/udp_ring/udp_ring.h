@@ -8,11 +8,10 @@
  * both have mapped (udp_ring_shared.h says how it is laid out, and why the other process
  * can harm nobody but itself).
  *
- * Each worker has rings of its own, so workers share nothing but what the one client reads. A worker
- * copies a datagram once, into its ring; makes a burst visible with one store; and wakes a client
- * that sleeps with one byte in a pipe, at most once a loop. Without a client, with one
- * that has died or does not read, datagrams are dropped as udp_queue_full and cost a worker
- * two loads.
+ * Each worker has rings of its own, so workers share nothing but what the one client reads. A
+ * worker copies a datagram once, into its ring; makes a burst visible with one store; and wakes a
+ * client that sleeps with one byte in a pipe, at most once a loop. Without a client, with one that
+ * has died or does not read, datagrams are dropped as udp_queue_full and cost a worker two loads.
  */
 
 #include "base.h"
@@ -23,8 +22,8 @@
 struct ring_client;
 
 /**
- * Register the kind of application. rcu: says when workers let go of a client. interfaces: numbers of
- * interfaces are below that. Control thread, once.
+ * Register the kind of application. rcu: says when workers let go of a client. interfaces: numbers
+ * of interfaces are below that. Control thread, once.
  */
 void udp_ring_init(struct rcu *rcu, unsigned interfaces);
 

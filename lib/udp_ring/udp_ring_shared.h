@@ -12,15 +12,16 @@
  *                to send   struct ring_ends, then its bytes      client writes, noref reads
  *     worker 1:  ...
  *
- * A ring is a power of two of bytes, with one writer and one reader. Records follow each other in it,
- * each a struct ring_record and its payload, padded to RING_ALIGN; none is broken at the ring's
+ * A ring is a power of two of bytes, with one writer and one reader. Records follow each other in
+ * it, each a struct ring_record and its payload, padded to RING_ALIGN; none is broken at the ring's
  * end: a record marked RING_SKIP fills what is left there. `head` counts bytes ever
  * written, `tail` bytes ever read; both only grow, and wrap at 2^32.
  *
  * Each side keeps its own end privately and publishes it with a release store; the other end it
- * reads with an acquire load, once, and believes it only as far as it makes sense. noref reads nothing else
- * that the client could have written, but for records to be sent: those it copies first and
- * checks then. So the client can damage what it receives and sends itself, and nothing else.
+ * reads with an acquire load, once, and believes it only as far as it makes sense. noref reads
+ * nothing else that the client could have written, but for records to be sent: those it copies
+ * first and checks then. So the client can damage what it receives and sends itself, and nothing
+ * else.
  */
 
 #include <assert.h>
@@ -41,25 +42,25 @@ typedef uint64_t __attribute__((may_alias)) ring_word;
 #define RING_BYTES_MIN (256u * 1024)
 
 enum {
-	RING_SKIP = 1,        /**< no datagram: go on at the beginning of the ring */
-	RING_CHECKSUM_OK = 2, /**< received: the checksum was there, and right */
+	RING_SKIP = 1,		/**< no datagram: go on at the beginning of the ring */
+	RING_CHECKSUM_OK = 2,	/**< received: the checksum was there, and right */
 	RING_DONT_FRAGMENT = 4, /**< to send */
-	RING_GROUP = 8,       /**< received: it was sent to a group or broadcast address */
+	RING_GROUP = 8,		/**< received: it was sent to a group or broadcast address */
 };
 
 /** In front of each payload. Numbers in host order, addresses in network order. */
 struct ring_record {
-	uint32_t len;          /**< bytes of payload; RING_SKIP: of the whole rest of the ring */
-	uint32_t socket;       /**< id of the socket received on, or to be sent from */
-	uint16_t local_port;   /**< received */
+	uint32_t len;	     /**< bytes of payload; RING_SKIP: of the whole rest of the ring */
+	uint32_t socket;     /**< id of the socket received on, or to be sent from */
+	uint16_t local_port; /**< received */
 	uint16_t remote_port;
-	uint16_t iface;        /**< number of the interface; 0: none in particular */
-	uint16_t vrf;          /**< number of the VRF, received */
-	uint8_t family;        /**< 4 or 6 */
-	uint8_t flags;         /**< RING_... */
+	uint16_t iface; /**< number of the interface; 0: none in particular */
+	uint16_t vrf;	/**< number of the VRF, received */
+	uint8_t family; /**< 4 or 6 */
+	uint8_t flags;	/**< RING_... */
 	uint8_t tos, ttl;
 	uint8_t reserved[12];
-	uint8_t local[16];     /**< IPv4: the first 4 bytes; to send: all zero lets noref choose */
+	uint8_t local[16]; /**< IPv4: the first 4 bytes; to send: all zero lets noref choose */
 	uint8_t remote[16];
 };
 
@@ -70,8 +71,8 @@ struct ring_ends {
 	uint32_t head __attribute__((aligned(64))); /**< written by the writer */
 	uint32_t tail __attribute__((aligned(64))); /**< written by the reader */
 	uint32_t read; /**< records, written by the reader: to be shown, not to be relied on */
-	/** Received: the client sleeps until it is woken through its pipe. Written by the client, and
-	 * cleared by noref when it wakes it. */
+	/** Received: the client sleeps until it is woken through its pipe. Written by the client,
+	 * and cleared by noref when it wakes it. */
 	uint32_t sleeping __attribute__((aligned(64)));
 	uint8_t bytes[] __attribute__((aligned(64)));
 };
@@ -82,8 +83,8 @@ struct ring_memory {
 	uint32_t version;
 	uint32_t workers;
 	uint32_t received_bytes; /**< size of each ring of received datagrams */
-	uint32_t send_bytes;     /**< ... of datagrams to send */
-	uint64_t size;           /**< of all this */
+	uint32_t send_bytes;	 /**< ... of datagrams to send */
+	uint64_t size;		 /**< of all this */
 };
 
 /** Where the first worker's rings begin, and how far those of the next are apart. */
@@ -114,9 +115,9 @@ ring_record_bytes(uint32_t len)
 /** A thread's view of a ring it writes. Private memory. */
 struct ring_writer {
 	struct ring_ends *ends;
-	uint32_t size;   /**< bytes; a power of two */
-	uint32_t head;   /**< own end, published by ring_publish() */
-	uint32_t tail;   /**< the reader's, as last seen */
+	uint32_t size;	  /**< bytes; a power of two */
+	uint32_t head;	  /**< own end, published by ring_publish() */
+	uint32_t tail;	  /**< the reader's, as last seen */
 	uint32_t written; /**< records */
 };
 
@@ -192,7 +193,8 @@ ring_next(struct ring_reader *r, struct ring_record *copy, int *broken)
 			*broken = 1;
 			return NULL;
 		}
-		/* Each word once, whatever the writer does meanwhile: what is checked is what is used. */
+		/* Each word once, whatever the writer does meanwhile: what is checked is what is
+		 * used. */
 		from = (const ring_word *)(const void *)(r->ends->bytes + at);
 		for (unsigned i = 0; i < sizeof(*copy) / 8; i++)
 			words[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);

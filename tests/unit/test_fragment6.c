@@ -169,9 +169,16 @@ exhaustion_leaks_nothing(void **state)
 static int
 start(void **state)
 {
-	static char args[][32] = {
-		"test_fragment6", "--no-huge", "--no-pci", "--no-shconf", "--no-telemetry",
-		"-m",		  "64",	       "-l",	   "0",		  "--log-level=error"};
+	static char args[][32] = {"test_fragment6",
+				  "--no-huge",
+				  "--no-pci",
+				  "--no-shconf",
+				  "--no-telemetry",
+				  "-m",
+				  "64",
+				  "-l",
+				  "0",
+				  "--log-level=error"};
 	char *argv[RTE_DIM(args)];
 
 	(void)state;

@@ -166,9 +166,9 @@ attach(struct peer *p)
 									  m->send_bytes, 0)),
 		.size = m->received_bytes};
 	p->send = (struct ring_writer){
-		.ends = (struct ring_ends *)(void *)(p->memory +
-						     ring_send_offset(m->received_bytes,
-								      m->send_bytes, 0)),
+		.ends = (struct ring_ends *)(void *)(p->memory + ring_send_offset(m->received_bytes,
+										  m->send_bytes,
+										  0)),
 		.size = m->send_bytes};
 }
 
@@ -449,10 +449,23 @@ test_closed(void **state)
 static uint32_t
 nasty(void)
 {
-	static const uint32_t some[] = {0, 1, 63, 64, 65, 127, 128, 0x7fffffff, 0x80000000, UINT32_MAX,
-					UINT32_MAX - 63, 512 * 1024, 1024 * 1024, 65527, 65528};
+	static const uint32_t some[] = {0,
+					1,
+					63,
+					64,
+					65,
+					127,
+					128,
+					0x7fffffff,
+					0x80000000,
+					UINT32_MAX,
+					UINT32_MAX - 63,
+					512 * 1024,
+					1024 * 1024,
+					65527,
+					65528};
 
-	return random_below(2) ? some[random_below(RTE_DIM(some))]
+	return random_below(2)	 ? some[random_below(RTE_DIM(some))]
 	       : random_below(2) ? random_below(UINT32_MAX)
 				 : random_below(16384) * 64;
 }
@@ -485,7 +498,8 @@ scribble(struct peer *p)
 		ends->read = nasty();
 		break;
 	case 5:
-		memset(p->memory + random_below((uint32_t)p->size / 64) * 64, (int)random_below(256), 64);
+		memset(p->memory + random_below((uint32_t)p->size / 64) * 64,
+		       (int)random_below(256), 64);
 		break;
 	case 6:
 		for (unsigned i = 0; i < 64; i++) {
@@ -581,8 +595,16 @@ test_scribble_while(void **state)
 static int
 start(void **state)
 {
-	static char args[][24] = {"test_udp_ring", "--no-huge", "--no-pci", "--no-telemetry", "-m",
-				  "64", "-l", "0", "--log-level=error", "--no-shconf"};
+	static char args[][24] = {"test_udp_ring",
+				  "--no-huge",
+				  "--no-pci",
+				  "--no-telemetry",
+				  "-m",
+				  "64",
+				  "-l",
+				  "0",
+				  "--log-level=error",
+				  "--no-shconf"};
 	char *argv[RTE_DIM(args)];
 	struct err err;
 

@@ -216,6 +216,30 @@ class End(unittest.TestCase):
             router.wait_sent(1, 2 * len(frames))
             router.finish()
 
+    def test_idle_transmit_rings(self):
+        """Full transmit rings and nobody who sends: where the driver can, buffers come back all the
+        same (but for those behind the last completion it asks for, 32 at most); where it cannot,
+        as in the vector path, no more than a ring is held, and shown as in use."""
+        frames, receive_rings, ring = [udp(flow) for flow in range(500)], 2 * 512, 512
+        for args, comes_back in (([], False), (["--max-pkt-len=9018"], True)):
+            with self.subTest(args), Bench(ROUTER, args=["--rxd=512", f"--txd={ring}", *args]) as router:
+                def in_use():
+                    return router.ask("show pool")[0]["in_use"]
+
+                router.arrive(0, frames)
+                router.wait_sent(1, len(frames))
+                self.assertIs(router.ask("show port info 1")[0]["tx_cleanup"], comes_back)
+                if comes_back:
+                    router.until(lambda: in_use() <= receive_rings + 32, "completions", 5)
+                else:
+                    self.assertLessEqual(in_use(), receive_rings + ring)
+                # Whatever is held holds up nobody.
+                router.arrive(0, frames)
+                router.wait_sent(1, 2 * len(frames))
+                self.assertLessEqual(in_use(), receive_rings + ring)
+                router.check_pool(router.ask("show pool")[0])
+                router.finish()
+
     def test_no_transmit_completion_is_lost(self):
         """A full transmit ring of packets nobody follows: closing gives them back."""
         frames = [udp(flow) for flow in range(500)]

@@ -114,6 +114,28 @@ table_copy(struct front *front, struct front_table *to, const struct front_table
 	}
 }
 
+/* Readers may look for keys that begin as this one. To be said before the key is there. */
+static void
+gate_open(struct fib_front *f, uint64_t k0)
+{
+	unsigned bit = fib_gate_bit(f, k0);
+
+	__atomic_store_n(&f->gate[bit / 64], f->gate[bit / 64] | 1ull << (bit % 64),
+			 __ATOMIC_RELEASE);
+}
+
+static void
+gate_open_table(const struct front *front, struct fib_front *f, const struct front_table *t)
+{
+	for (uint32_t b = 0; b <= t->mask; b++) {
+		const struct fib_bucket *bucket = &buckets(front, t)[b];
+
+		for (unsigned i = 0; i < BUCKET_SLOTS; i++)
+			if (is_live(bucket->value[i]))
+				gate_open(f, bucket->key[i][0]);
+	}
+}
+
 /* Let readers see these tables. False, and nothing changed, when there is no memory. */
 static bool
 tables_publish(struct front *front, const struct front_table *tables, unsigned count)
@@ -138,6 +160,10 @@ tables_publish(struct front *front, const struct front_table *tables, unsigned c
 			f->tables[i].bits[0] = htobe64(bits.hi);
 			f->tables[i].bits[1] = htobe64(bits.lo);
 		}
+		/* The last is the one of the shortest keys. */
+		f->gate_bits = f->tables[count - 1].bits[0];
+		for (unsigned i = 0; i < count; i++)
+			gate_open_table(front, f, &tables[i]);
 	}
 	__atomic_store_n(front->published, index == 0 ? 0 : index | FIB_CHILD, __ATOMIC_RELEASE);
 	if (old != 0)
@@ -209,13 +235,16 @@ front_set(struct front *front, struct fib_key key, unsigned len, uint32_t value)
 		/* Six slots in ten, so that few buckets overflow. */
 		if ((t->used + 1) * 10ull > (t->mask + 1) * BUCKET_SLOTS * 6ull)
 			return table_grow(front, t, key, len, value);
+		gate_open(arena_at(front->arena, *front->published & FIB_INDEX), htobe64(key.hi));
 		fill(buckets(front, t), t->mask, slot, key, value);
 		t->used++;
 		t->live++;
 		return 0;
 	}
-	if (slot.bucket->value[slot.i] == FIB_FRONT_DELETED)
+	if (slot.bucket->value[slot.i] == FIB_FRONT_DELETED) {
+		gate_open(arena_at(front->arena, *front->published & FIB_INDEX), htobe64(key.hi));
 		t->live++;
+	}
 	__atomic_store_n(&slot.bucket->value[slot.i], value, __ATOMIC_RELEASE);
 	return 0;
 }

@@ -223,8 +223,15 @@ struct fib_bucket {
 /** In a bucket's value: the key was deleted. */
 #define FIB_FRONT_DELETED 0x80000000u
 
+/** Bits of the gate; a power of two. */
+#define FIB_GATE 512u
+
 struct fib_front {
 	uint32_t count;
+	/** A Bloom filter of one hash over the beginnings all keys have, as long as the shortest key
+	 * (64 bits at most): most addresses without an entry find that out here. */
+	uint64_t gate_bits; /**< the length as a mask */
+	uint64_t gate[FIB_GATE / 64];
 	struct {
 		uint32_t table;	  /**< reference to the first bucket */
 		uint32_t mask;	  /**< buckets - 1 */
@@ -287,14 +294,25 @@ fib6_front_bucket(const struct fib_reader *r, const struct fib_front *front, uns
 	return &table[hash & front->tables[i].mask];
 }
 
+/** Which bit of the gate stands for addresses that begin so. */
+static inline unsigned
+fib_gate_bit(const struct fib_front *front, uint64_t a0)
+{
+	return (unsigned)_mm_crc32_u64(0, a0 & front->gate_bits) & (FIB_GATE - 1);
+}
+
 /** What the tables in front of the trie know; 0: ask the trie. */
 static inline uint32_t
 fib6_front_lookup(const struct fib_reader *r, uint32_t ref, const uint8_t addr[16])
 {
 	const struct fib_front *front = fib_at(r->base, ref);
 	uint64_t a[2];
+	unsigned bit;
 
 	memcpy(a, addr, sizeof(a));
+	bit = fib_gate_bit(front, a[0]);
+	if (((__atomic_load_n(&front->gate[bit / 64], __ATOMIC_ACQUIRE) >> (bit % 64)) & 1) == 0)
+		return 0;
 	for (unsigned i = 0; i < front->count; i++) {
 		uint64_t k0 = a[0] & front->tables[i].bits[0], k1 = a[1] & front->tables[i].bits[1];
 		uint32_t value = fib_bucket_find(fib_at(r->base, front->tables[i].table),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* show pool: as tables, as JSON, and through DPDK's telemetry. What the numbers mean is in pool.h. */
+/* show pool: as tables, as JSON, and through DPDK's telemetry. What the numbers mean is in pool.h.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -73,8 +74,8 @@ pools_text(struct out *out)
 		out_text(out, "%-12s %6d %9u %9u %6u %9u %9u\n", pool->mempool->name, pool->socket,
 			 pool->size, pool->data_room, pool->cache, a.in_use, a.in_caches);
 	}
-	out_text(out, "\n%-12s %14s %12s %12s %15s %13s %8s\n", "name", "alloc-cached", "alloc-slow",
-		 "alloc-failed", "recycled-cached", "recycled-slow", "copied");
+	out_text(out, "\n%-12s %14s %12s %12s %15s %13s %8s\n", "name", "alloc-cached",
+		 "alloc-slow", "alloc-failed", "recycled-cached", "recycled-slow", "copied");
 	for (i = 0; (pool = pool_at(i)) != NULL; i++) {
 		look(pool, &a);
 		out_text(out, "%-12s %14lu %12lu %12lu %15lu %13lu %8lu\n", pool->mempool->name,
@@ -159,7 +160,8 @@ void
 pool_commands_register(struct console *console)
 {
 	static const struct command commands[] = {
-		{"show pool", "packet buffers: how many there are, where they are, how they came there",
+		{"show pool",
+		 "packet buffers: how many there are, where they are, how they came there",
 		 show_pool,
 		 "in-use: neither free nor in a thread's cache: drivers hold them, or packets\n"
 		 "alloc-cached, recycled-cached: taken from and put back into a thread's own cache\n"
@@ -169,6 +171,7 @@ pool_commands_register(struct console *console)
 	};
 
 	console_register(console, commands, RTE_DIM(commands));
-	rte_telemetry_register_cmd("/noref/pool", tell_pool,
-				   "Names of the buffer pools, or one pool's account. Parameter: name");
+	rte_telemetry_register_cmd(
+		"/noref/pool", tell_pool,
+		"Names of the buffer pools, or one pool's account. Parameter: name");
 }

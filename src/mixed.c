@@ -19,8 +19,8 @@ own_burst(struct worker *w, struct burst *b, const struct port *port)
 
 	for (unsigned i = 0; i < b->n; i++) {
 		struct rte_mbuf *m = b->pkts[i];
-		uint16_t bytes = (uint16_t)RTE_MIN(m->pkt_len,
-						   (uint32_t)RTE_ETHER_HDR_LEN + HEADER_ROOM);
+		uint16_t bytes =
+			(uint16_t)RTE_MIN(m->pkt_len, (uint32_t)RTE_ETHER_HDR_LEN + HEADER_ROOM);
 
 		if (likely(packet_segment_own(m)))
 			continue;

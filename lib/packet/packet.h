@@ -56,10 +56,10 @@ packet_writable(const struct rte_mbuf *packet, uint16_t front, uint16_t bytes)
 bool packet_writable_at(const struct rte_mbuf *packet, uint32_t offset, uint32_t n);
 
 /**
- * Make packet_writable(*packet, front, bytes) true. Bytes are moved up into the first segment when it
- * may be written and has room; else a new first segment is made in the pool, holds
- * a copy of them (and at least RTE_PKTMBUF_HEADROOM of headroom), and *packet is
- * another mbuf. The rest of the packet stays where it is. Pointers into it are void.
+ * Make packet_writable(*packet, front, bytes) true. Bytes are moved up into the first segment when
+ * it may be written and has room; else a new first segment is made in the pool, holds a copy of
+ * them (and at least RTE_PKTMBUF_HEADROOM of headroom), and *packet is another mbuf. The rest of
+ * the packet stays where it is. Pointers into it are void.
  *
  * @return 0; -EINVAL: the packet is shorter than `bytes`; -ENOBUFS: the pool is empty, or its
  *         buffers do not hold front and bytes

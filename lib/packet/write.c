@@ -186,8 +186,8 @@ extend(struct rte_mbuf *segment, const uint8_t **bytes, uint16_t n)
 	segment->data_len = (uint16_t)(segment->data_len + n);
 }
 
-/* A chain of empty segments with room for n bytes, whose number goes to *count. NULL: n is 0, or the
- * pool has not got as many. */
+/* A chain of empty segments with room for n bytes, whose number goes to *count. NULL: n is 0, or
+ * the pool has not got as many. */
 static struct rte_mbuf *
 empty_chain(struct rte_mempool *pool, uint32_t n, unsigned *count)
 {

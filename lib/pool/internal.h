@@ -11,7 +11,7 @@ struct pool_line;
 /** Behind the mempool's header. Pointers are this process's: nobody else looks at them. */
 struct pool_private {
 	struct rte_pktmbuf_pool_private mbuf; /**< first: rte_mbuf's functions read it */
-	const void *mark;                     /**< tells our pools from others */
+	const void *mark;		      /**< tells our pools from others */
 	struct pool_line *lines;
 };
 

@@ -95,8 +95,8 @@ pool_bytes(uint32_t size, uint16_t data_room)
 {
 	uint64_t ring = rte_align64pow2((uint64_t)size + 1) * sizeof(void *);
 	/* The mempool's own header holds a cache for every lcore there could be. */
-	uint64_t header = sizeof(struct rte_mempool) +
-			  RTE_MAX_LCORE * sizeof(struct rte_mempool_cache);
+	uint64_t header =
+		sizeof(struct rte_mempool) + RTE_MAX_LCORE * sizeof(struct rte_mempool_cache);
 
 	if (data_room == 0)
 		data_room = RTE_MBUF_DEFAULT_BUF_SIZE;
@@ -196,11 +196,12 @@ no_memory(const char *name, int socket, uint32_t size, uint16_t data_room, struc
 
 	if (left != UINT64_MAX)
 		snprintf(have, sizeof(have), " and %u MiB are left", (unsigned)(left >> 20));
-	return err_set(err, ENOMEM,
-		       "buffer pool %s: %u buffers of %u bytes need %u MiB on socket %d%s: give more "
-		       "(EAL option -m, or hugepages) or ask for less (--total-num-mbufs, --rxd, --txd, "
-		       "--rxq, --txq)",
-		       name, size, data_room, mib(pool_bytes(size, data_room)), socket, have);
+	return err_set(
+		err, ENOMEM,
+		"buffer pool %s: %u buffers of %u bytes need %u MiB on socket %d%s: give more "
+		"(EAL option -m, or hugepages) or ask for less (--total-num-mbufs, --rxd, --txd, "
+		"--rxq, --txq)",
+		name, size, data_room, mib(pool_bytes(size, data_room)), socket, have);
 }
 
 int
@@ -215,10 +216,11 @@ pool_create(struct pool *pool, const char *name, int socket, uint32_t size, uint
 	if (size == 0)
 		size = pool_size_for(demand);
 	if (size < pool_size_min(demand))
-		return err_set(err, EINVAL,
-			       "buffer pool %s: %u buffers do not fill the receive queues, which take "
-			       "%u; %u are never short (--total-num-mbufs, --rxd, --rxq)",
-			       name, size, pool_size_min(demand), pool_size_for(demand));
+		return err_set(
+			err, EINVAL,
+			"buffer pool %s: %u buffers do not fill the receive queues, which take "
+			"%u; %u are never short (--total-num-mbufs, --rxd, --rxq)",
+			name, size, pool_size_min(demand), pool_size_for(demand));
 	if (size > SIZE_MAX_BUFFERS || pool_bytes(size, data_room) > pool_memory_left(socket))
 		return no_memory(name, socket, size, data_room, err);
 

@@ -42,23 +42,25 @@
 /** What can hold buffers at the same time on one socket. */
 struct pool_demand {
 	uint32_t rx_descriptors; /**< of all receive queues fed by the pool */
-	uint32_t rx_queues;      /**< fed by it: a burst of each may be in hand at once */
-	uint32_t tx_descriptors; /**< of all transmit queues: any of them may be full of this pool */
-	uint32_t workers;        /**< each with a mempool cache */
-	uint32_t burst;          /**< packets per burst */
-	uint32_t made;           /**< packets each worker may have made (fragments) and not sent yet */
-	uint32_t rings;          /**< slots of all rings between threads */
-	uint32_t held;           /**< packets waiting for neighbours, fragments, sockets */
-	uint32_t segments;       /**< buffers of the largest frame; 0 means 1 */
+	uint32_t rx_queues;	 /**< fed by it: a burst of each may be in hand at once */
+	uint32_t
+		tx_descriptors; /**< of all transmit queues: any of them may be full of this pool */
+	uint32_t workers;	/**< each with a mempool cache */
+	uint32_t burst;		/**< packets per burst */
+	uint32_t made;	   /**< packets each worker may have made (fragments) and not sent yet */
+	uint32_t rings;	   /**< slots of all rings between threads */
+	uint32_t held;	   /**< packets waiting for neighbours, fragments, sockets */
+	uint32_t segments; /**< buffers of the largest frame; 0 means 1 */
 };
 
 struct pool {
 	struct rte_mempool *mempool;
-	int socket;          /**< NUMA socket */
-	uint32_t size;       /**< buffers */
-	uint16_t data_room;  /**< bytes per buffer, headroom included */
-	uint16_t cache;      /**< buffers a thread's cache is filled to (it may keep half as many more) */
-	uint64_t given;      /**< buffers given to drivers to receive into, for pool_account() */
+	int socket;	    /**< NUMA socket */
+	uint32_t size;	    /**< buffers */
+	uint16_t data_room; /**< bytes per buffer, headroom included */
+	uint16_t
+		cache; /**< buffers a thread's cache is filled to (it may keep half as many more) */
+	uint64_t given; /**< buffers given to drivers to receive into, for pool_account() */
 };
 
 /** Counted by the threads, see above. */
@@ -66,13 +68,13 @@ struct pool_counts {
 	uint64_t from_ring; /**< buffers */
 	uint64_t to_ring;   /**< buffers */
 	uint64_t failed;    /**< requests, of one buffer or of a burst, that got nothing */
-	uint64_t made;      /**< buffers allocated by ourselves: answers, fragments, copies */
+	uint64_t made;	    /**< buffers allocated by ourselves: answers, fragments, copies */
 	uint64_t copied;    /**< buffers among them that hold a copy of what could not be written */
 };
 
 /** What `show pool` says. All but failed are buffers. */
 struct pool_account {
-	uint32_t in_use;    /**< neither in the ring nor in a cache */
+	uint32_t in_use; /**< neither in the ring nor in a cache */
 	uint32_t in_caches;
 	uint64_t alloc_cached, alloc_slow, alloc_failed;
 	uint64_t recycled_cached, recycled_slow;
@@ -98,8 +100,8 @@ uint64_t pool_memory_left(int socket);
  * how many buffers (and MiB) are needed, and which option (-m,
  * --total-num-mbufs, hugepages) gives them.
  */
-int pool_create(struct pool *pool, const char *name, int socket, uint32_t size,
-		uint16_t data_room, const struct pool_demand *demand, struct err *err);
+int pool_create(struct pool *pool, const char *name, int socket, uint32_t size, uint16_t data_room,
+		const struct pool_demand *demand, struct err *err);
 
 /** Every buffer must be back, or its memory is gone under whoever holds it. A
  * pool that was never made (mempool NULL) is allowed. */

@@ -46,9 +46,14 @@ the_size_covers_all_that_can_hold_buffers(void **state)
 static void
 four_ports_fit_the_default_memory(void **state)
 {
-	const struct pool_demand d = {.rx_descriptors = 4 * 1024, .tx_descriptors = 4 * 1024,
-				      .workers = 1, .rx_queues = 4, .burst = 64, .made = 512,
-				      .rings = 4096, .held = 1024};
+	const struct pool_demand d = {.rx_descriptors = 4 * 1024,
+				      .tx_descriptors = 4 * 1024,
+				      .workers = 1,
+				      .rx_queues = 4,
+				      .burst = 64,
+				      .made = 512,
+				      .rings = 4096,
+				      .held = 1024};
 	struct pool pool;
 	struct err err;
 
@@ -145,8 +150,8 @@ a_small_pool_keeps_its_caches_small(void **state)
 	assert_int_equal(pool_create(&pool, "small", 0, 600, 0, &demand, &err), 0);
 	assert_in_range(pool.cache, 0, 32);
 	pool_destroy(&pool);
-	assert_int_equal(pool_create(&pool, "smallest", 0, pool_size_min(&demand), 0, &demand, &err),
-			 0);
+	assert_int_equal(
+		pool_create(&pool, "smallest", 0, pool_size_min(&demand), 0, &demand, &err), 0);
 	pool_destroy(&pool);
 	assert_int_equal(pool_create(&pool, "medium", 0, 1600, 0, &demand, &err), 0);
 	assert_in_range(pool.cache, 32, 128);
@@ -161,14 +166,16 @@ refusals_say_what_is_needed(void **state)
 
 	(void)state;
 	assert_int_equal(pool_create(&pool, "few", 0, 100, 0, &demand, &err), -EINVAL);
-	assert_string_equal(err.text, "buffer pool few: 100 buffers do not fill the receive queues, "
-				      "which take 544; 2976 are never short (--total-num-mbufs, "
-				      "--rxd, --rxq)");
+	assert_string_equal(err.text,
+			    "buffer pool few: 100 buffers do not fill the receive queues, "
+			    "which take 544; 2976 are never short (--total-num-mbufs, "
+			    "--rxd, --rxq)");
 	assert_null(pool.mempool);
 	pool_destroy(&pool);
 
 	assert_int_equal(pool_create(&pool, "huge", 0, 1000000, 0, &demand, &err), -ENOMEM);
-	assert_non_null(strstr(err.text, "buffer pool huge: 1000000 buffers of 2176 bytes need 226"));
+	assert_non_null(
+		strstr(err.text, "buffer pool huge: 1000000 buffers of 2176 bytes need 226"));
 	assert_non_null(strstr(err.text, " MiB are left"));
 	assert_non_null(strstr(err.text, "-m"));
 	assert_non_null(strstr(err.text, "--total-num-mbufs"));
@@ -177,7 +184,8 @@ refusals_say_what_is_needed(void **state)
 	assert_null(pool.mempool);
 
 	assert_int_equal(pool_create(&pool, "a name much longer than any mempool may have", 0, 2000,
-				     0, &demand, &err), -ENAMETOOLONG);
+				     0, &demand, &err),
+			 -ENAMETOOLONG);
 	assert_null(pool.mempool);
 }
 
@@ -194,9 +202,10 @@ refused_or_destroyed_a_pool_leaves_nothing(void **state)
 		assert_int_equal(pool_create(&pool, "again", 0, 8000, 0, &demand, &err), 0);
 		pool_destroy(&pool);
 		assert_int_equal(pool_memory_left(0), before);
-		/* Fits by the sum but not in one piece: the header and ring are made, then undone. */
-		pool_create(&pool, "edge", 0,
-			    (uint32_t)((before - (2 << 20)) / 2432), 0, &demand, &err);
+		/* Fits by the sum but not in one piece: the header and ring are made, then undone.
+		 */
+		pool_create(&pool, "edge", 0, (uint32_t)((before - (2 << 20)) / 2432), 0, &demand,
+			    &err);
 		pool_destroy(&pool);
 		assert_int_equal(pool_memory_left(0), before);
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The page pool's account: true to the buffer for every pattern of taking and giving back, on several
- * threads, known to EAL or not; and nothing that another process would stumble over. */
+/* The page pool's account: true to the buffer for every pattern of taking and giving back, on
+ * several threads, known to EAL or not; and nothing that another process would stumble over. */
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -23,8 +23,8 @@
 
 #define SIZE 6000
 
-static const struct pool_demand demand = {.rx_descriptors = 512, .rx_queues = 1, .workers = 2,
-					  .burst = 64};
+static const struct pool_demand demand = {
+	.rx_descriptors = 512, .rx_queues = 1, .workers = 2, .burst = 64};
 static struct pool pool;
 
 static int
@@ -281,7 +281,8 @@ every_thread_counts_its_own(void **state)
 	rte_eal_mp_wait_lcore();
 	while (n < RTE_DIM(jobs)) {
 		for (unsigned i = 0; i < RTE_DIM(threads); i++)
-			assert_int_equal(pthread_create(&threads[i], NULL, churn_outside, &jobs[n++]), 0);
+			assert_int_equal(
+				pthread_create(&threads[i], NULL, churn_outside, &jobs[n++]), 0);
 		for (unsigned i = 0; i < RTE_DIM(threads); i++)
 			pthread_join(threads[i], NULL);
 	}

@@ -24,18 +24,18 @@
 #define BUFFERS	 64
 
 enum kind {
-	OWN,             /* of the caller's pool, nobody else's */
-	OTHER,           /* of another pool */
-	EXTERNAL,        /* lent memory, nobody else refers to it */
+	OWN,		 /* of the caller's pool, nobody else's */
+	OTHER,		 /* of another pool */
+	EXTERNAL,	 /* lent memory, nobody else refers to it */
 	EXTERNAL_SHARED, /* another mbuf does */
-	CLONE,           /* indirect: the original lives */
-	ORPHAN,          /* indirect: the original has been freed */
-	CLONED,          /* an original that has a clone */
+	CLONE,		 /* indirect: the original lives */
+	ORPHAN,		 /* indirect: the original has been freed */
+	CLONED,		 /* an original that has a clone */
 	KINDS
 };
 
-/* Where data begins and how much there is, for each segment: the first without headroom to speak of,
- * a full one, a short one. */
+/* Where data begins and how much there is, for each segment: the first without headroom to speak
+ * of, a full one, a short one. */
 static const uint16_t front[SEGMENTS] = {20, 0, 60};
 static const uint16_t size[SEGMENTS] = {40, ROOM, 9};
 #define ALL (40 + ROOM + 9)
@@ -82,7 +82,8 @@ make_segment(enum kind kind, uint16_t from, uint16_t n, uint8_t seed, struct rte
 	struct rte_mbuf *m, *clone;
 
 	*witness = NULL;
-	m = kind == EXTERNAL || kind == EXTERNAL_SHARED ? attach_external(mp) : rte_pktmbuf_alloc(mp);
+	m = kind == EXTERNAL || kind == EXTERNAL_SHARED ? attach_external(mp)
+							: rte_pktmbuf_alloc(mp);
 	assert_non_null(m);
 	m->data_off = from;
 	m->data_len = n;
@@ -110,13 +111,14 @@ make_packet(const enum kind kinds[SEGMENTS])
 {
 	packet = NULL;
 	for (unsigned i = 0; i < SEGMENTS; i++) {
-		struct rte_mbuf *s = make_segment(kinds[i], front[i], size[i], (uint8_t)(50 * i + 1),
-						  &witnesses[i]);
+		struct rte_mbuf *s = make_segment(kinds[i], front[i], size[i],
+						  (uint8_t)(50 * i + 1), &witnesses[i]);
 		uint32_t at = packet != NULL ? packet->pkt_len : 0;
 
 		memcpy(model + at, rte_pktmbuf_mtod(s, uint8_t *), size[i]);
 		if (witnesses[i] != NULL)
-			memcpy(witness_model[i], rte_pktmbuf_mtod(witnesses[i], uint8_t *), size[i]);
+			memcpy(witness_model[i], rte_pktmbuf_mtod(witnesses[i], uint8_t *),
+			       size[i]);
 		if (packet == NULL)
 			packet = s;
 		else
@@ -288,9 +290,7 @@ pull_up(const enum kind kinds[SEGMENTS], unsigned n)
 {
 	int rc = packet_pull_up(packet, (uint16_t)n);
 
-	assert_int_equal(rc, n <= 40				   ? 0
-			     : !is_own(kinds[0]) || n > ROOM - 20 ? -ENOBUFS
-								   : 0);
+	assert_int_equal(rc, n <= 40 ? 0 : !is_own(kinds[0]) || n > ROOM - 20 ? -ENOBUFS : 0);
 	assert_sound(model, ALL);
 }
 
@@ -459,7 +459,7 @@ nothing_left(const enum kind kinds[SEGMENTS], unsigned n)
 }
 
 #define EVERY(name, step, last, stride)                                                            \
-	static void name(void **state)                                                            \
+	static void name(void **state)                                                             \
 	{                                                                                          \
 		(void)state;                                                                       \
 		for_all_kinds(step, last, stride);                                                 \
@@ -498,9 +498,14 @@ longer_than_the_packet(void **state)
 static int
 start(void **state)
 {
-	static char args[][32] = {
-		"test_segments", "--no-huge", "--no-pci",	"--no-shconf",
-		"-m",		 "64",	      "--no-telemetry", "--file-prefix=test-segments"};
+	static char args[][32] = {"test_segments",
+				  "--no-huge",
+				  "--no-pci",
+				  "--no-shconf",
+				  "-m",
+				  "64",
+				  "--no-telemetry",
+				  "--file-prefix=test-segments"};
 	static const struct pool_demand demand = {.workers = 1, .burst = 1};
 	char *argv[RTE_DIM(args)];
 	struct err err;

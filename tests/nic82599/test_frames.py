@@ -183,6 +183,21 @@ class Checksums(unittest.TestCase):
             self.assertEqual(router.finish().sent[1], [forwarded(frame)])
 
 
+    def test_udp_to_a_socket_is_verified_here(self):
+        """The NIC calls a bad UDP checksum unknown, and one it never saw good."""
+        good = udp(size=100, to="10.0.0.1")
+        zero = udp(size=102, to="10.0.0.1")
+        at = 14 + 20 + 6
+        frames = [good, bad_udp_checksum(good), zero[:at] + b"\0\0" + zero[at + 2:]]
+        with Bench(ROUTER + "udp bind *:5000 app sink\n") as router:
+            router.arrive(0, frames)
+            router.until(lambda: router.balance()["received"] >= len(frames), "frames received")
+            sockets = router.ask("udp show")
+            run = router.finish()
+            self.assertEqual(sockets[0]["packets"], 2)
+            self.assertEqual(run.drops, {"udp_checksum": 1})
+
+
 class Statistics(unittest.TestCase):
     def test_agree_with_the_wire(self):
         frames = [udp(flow, size=18 + 7 * flow) for flow in range(200)]

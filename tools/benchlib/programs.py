@@ -144,9 +144,18 @@ def polling(ports, workers):
     return ["--config=" + ",".join(queues)] if queues else []
 
 
+def process_seconds(process):
+    """CPU time the main thread of a program has had."""
+    with open(f"/proc/{process.pid}/schedstat") as file:
+        return int(file.read().split()[0]) / 1e9
+
+
 def noref(commands, ports, seconds, burst, workers=1, build=None, extra=None, options=(),
-          drops_allowed=("tx_full",)):
-    """Packets per second at the ports that are counted; and what `extra` commands answer."""
+          drops_allowed=("tx_full",), beside=None, beside_counts=None):
+    """Packets per second at the ports that are counted; and what `extra` commands answer.
+
+    beside: a command to be run along with it, SOCKET standing for the control socket. Then the
+    second result is what beside_counts(ask) has gone up by per second of that program's CPU time."""
     build = build or build_dir()
     with tempfile.TemporaryDirectory() as folder:
         config = os.path.join(folder, "router.conf")
@@ -157,6 +166,7 @@ def noref(commands, ports, seconds, burst, workers=1, build=None, extra=None, op
                    f"--cmdline-file={config}", f"--ctl={socket}", f"--burst={burst}",
                    f"--total-num-mbufs={MBUFS}", *polling(ports, workers), *options]
         log = open(os.path.join(folder, "log"), "w+")
+        other = None
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log,
                                    stderr=subprocess.STDOUT)
 
@@ -174,16 +184,26 @@ def noref(commands, ports, seconds, burst, workers=1, build=None, extra=None, op
                     raise RuntimeError("noref did not start:\n" + log.read()[-2000:])
                 time.sleep(0.05)
 
+            if beside:
+                other = subprocess.Popen([w.replace("SOCKET", socket) for w in beside],
+                                         stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
             def sent():
                 stats = {p["port"]: p[ports.counter] for p in ask("show port stats all")}
                 return (sum(stats[port] for port in ports.counted()),
                         worker_seconds(process))
 
             time.sleep(0.5)
+            if beside:
+                count0, other0 = beside_counts(ask), process_seconds(other)
             before, t0 = sent()
             time.sleep(seconds)
             after, t1 = sent()
             answers = [ask(words) for words in extra or []]
+            if beside:
+                answers = (beside_counts(ask) - count0) / (process_seconds(other) - other0)
+                other.terminate()
+                other.wait(60)
             drops = ask("show drops")
             process.terminate()
             process.wait(60)
@@ -191,6 +211,7 @@ def noref(commands, ports, seconds, burst, workers=1, build=None, extra=None, op
                 raise RuntimeError(f"noref dropped packets: {drops}")
             return workers * (after - before) / (t1 - t0), answers
         finally:
-            process.kill()
-            process.wait()
+            for one in [process] + [other] * bool(other):
+                one.kill()
+                one.wait()
             log.close()

@@ -38,6 +38,8 @@ typedef uint64_t __attribute__((may_alias)) ring_word;
 #define RING_ALIGN 64
 /** Largest payload of a record: a UDP datagram over IPv6. */
 #define RING_PAYLOAD_MAX 65527
+/** Bytes ahead of what is written that are fetched already. */
+#define RING_AHEAD 768
 /** Smallest ring: a record of the largest payload fits twice, wherever it begins. */
 #define RING_BYTES_MIN (256u * 1024)
 
@@ -159,6 +161,9 @@ ring_reserve(struct ring_writer *w, uint32_t len)
 		r = (struct ring_record *)(void *)w->ends->bytes;
 	}
 	w->head += skip + need;
+	/* Lines the reader has had: taken back before they are needed. */
+	for (uint32_t ahead = RING_AHEAD; ahead < RING_AHEAD + 2 * RING_ALIGN; ahead += RING_ALIGN)
+		__builtin_prefetch(w->ends->bytes + ((w->head + ahead) & (w->size - 1)), 1);
 	w->written++;
 	return r;
 }

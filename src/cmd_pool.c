@@ -25,26 +25,47 @@ look(const struct pool *pool, struct pool_account *account)
 	pool_account(pool, received, account);
 }
 
+/* What is said of a pool besides its name and socket, in JSON's words. */
+struct number {
+	const char *name;
+	uint64_t value;
+};
+#define NUMBERS 11
+
 static void
-pool_json(struct out *out, const struct pool *pool)
+numbers(const struct pool *pool, struct number out[NUMBERS])
 {
 	struct pool_account a;
 
 	look(pool, &a);
+	memcpy(out,
+	       (struct number[NUMBERS]){
+		       {"size", pool->size},
+		       {"data_room", pool->data_room},
+		       {"cache", pool->cache},
+		       {"in_use", a.in_use},
+		       {"in_caches", a.in_caches},
+		       {"alloc_cached", a.alloc_cached},
+		       {"alloc_slow", a.alloc_slow},
+		       {"alloc_failed", a.alloc_failed},
+		       {"recycled_cached", a.recycled_cached},
+		       {"recycled_slow", a.recycled_slow},
+		       {"copied", a.copied},
+	       },
+	       NUMBERS * sizeof(out[0]));
+}
+
+static void
+pool_json(struct out *out, const struct pool *pool)
+{
+	struct number n[NUMBERS];
+
+	numbers(pool, n);
 	out_json_object(out, NULL);
 	out_json_string(out, "name", pool->mempool->name);
 	out_json_int(out, "socket", pool->socket);
-	out_json_uint(out, "size", pool->size);
-	out_json_uint(out, "data_room", pool->data_room);
-	out_json_uint(out, "cache", pool->cache);
-	out_json_uint(out, "in_use", a.in_use);
-	out_json_uint(out, "in_caches", a.in_caches);
-	out_json_uint(out, "alloc_cached", a.alloc_cached);
-	out_json_uint(out, "alloc_slow", a.alloc_slow);
-	out_json_uint(out, "alloc_failed", a.alloc_failed);
-	out_json_uint(out, "recycled_cached", a.recycled_cached);
-	out_json_uint(out, "recycled_slow", a.recycled_slow);
-	out_json_uint(out, "copied", a.copied);
+	for (unsigned i = 0; i < NUMBERS; i++)
+		out_json_uint(out, n[i].name, n[i].value);
 	out_json_end(out);
 }
 
@@ -109,23 +130,14 @@ show_pool(struct call *call)
 static void
 pool_dict(struct rte_tel_data *data, const struct pool *pool)
 {
-	struct pool_account a;
+	struct number n[NUMBERS];
 
-	look(pool, &a);
+	numbers(pool, n);
 	rte_tel_data_start_dict(data);
 	rte_tel_data_add_dict_string(data, "name", pool->mempool->name);
 	rte_tel_data_add_dict_int(data, "socket", pool->socket);
-	dict_add(data, "size", pool->size);
-	dict_add(data, "data_room", pool->data_room);
-	dict_add(data, "cache", pool->cache);
-	dict_add(data, "in_use", a.in_use);
-	dict_add(data, "in_caches", a.in_caches);
-	dict_add(data, "alloc_cached", a.alloc_cached);
-	dict_add(data, "alloc_slow", a.alloc_slow);
-	dict_add(data, "alloc_failed", a.alloc_failed);
-	dict_add(data, "recycled_cached", a.recycled_cached);
-	dict_add(data, "recycled_slow", a.recycled_slow);
-	dict_add(data, "copied", a.copied);
+	for (unsigned i = 0; i < NUMBERS; i++)
+		dict_add(data, n[i].name, n[i].value);
 }
 
 /** /noref/pool: the names; /noref/pool,NAME: one pool. Telemetry's thread. */

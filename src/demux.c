@@ -19,8 +19,6 @@
 #include "ip.h"
 #include "udp_sum.h"
 
-#define PREFETCH_AHEAD 4
-
 /* A datagram that may be for a socket: half a cache line. */
 struct candidate {
 	const uint8_t *ip;
@@ -408,29 +406,6 @@ take(struct worker *w, struct udp_own *own, struct burst *b, const struct port *
 	return sunk;
 }
 
-/*
- * Back to the pool. A packet fresh from a driver in one segment is its own: no
- * need to look at its second cache line, as rte_pktmbuf_free_bulk() does.
- */
-static inline void
-free_fresh(struct rte_mbuf **pkts, unsigned n)
-{
-	struct rte_mempool *pool;
-	unsigned plain = 0;
-
-	if (n == 0)
-		return;
-	packets_unguard(pkts, n);
-	pool = pkts[0]->pool;
-	for (unsigned i = 0; i < n; i++)
-		plain += (rte_mbuf_refcnt_read(pkts[i]) == 1) & RTE_MBUF_DIRECT(pkts[i]) &
-			 (pkts[i]->pool == pool);
-	if (likely(plain == n))
-		rte_mempool_put_bulk(pool, (void **)pkts, n);
-	else
-		rte_pktmbuf_free_bulk(pkts, n);
-}
-
 void
 demux_burst(struct worker *w, struct burst *b, const struct port *port)
 {
@@ -446,7 +421,7 @@ demux_burst(struct worker *w, struct burst *b, const struct port *port)
 		.vrf = iface_at(port->iface)->vrf,
 		.iface = port->iface,
 	};
-	unsigned n, found;
+	unsigned n, found, sunk;
 
 	/* Traced packets take every stage in turn. */
 	if (unlikely(b->traced))
@@ -457,7 +432,9 @@ demux_burst(struct worker *w, struct burst *b, const struct port *port)
 	found = look_up(own, b, port, &v, candidates, n);
 	if (found == 0)
 		return;
-	free_fresh(w->more, take(w, own, b, port, &v, candidates, n, w->more));
+	sunk = take(w, own, b, port, &v, candidates, n, w->more);
+	if (sunk != 0)
+		worker_free_all(w->more, sunk);
 	if (found == b->n)
 		b->n = 0;
 	else

@@ -4,7 +4,9 @@
  * One burst's journey, receive to transmit. Read it from the bottom: journey()
  * names the stages in order.
  *
- *     receive ─▶ input ──────────── express.h: plain packets, all the way ─────────┐
+ *     receive ─▶ verdict ─▶ rules ─▶ sockets ─▶ (each only if the port has one)
+ *
+ *                input ──────────── express.h: plain packets, all the way ─────────┐
  *                  └▶ check6 ─▶ route6 ─┬▶ endpoint ─┬▶ check6, route6 (again)     │
  *                                       │            └▶ check4 ─▶ route4           │
  *                                       └▶ output ◀────────────────┘ ─▶ transmit buffers
@@ -25,9 +27,6 @@
 #include "demux.h"
 #include "express.h"
 #include "trace.h"
-
-/* Packets whose headers are fetched ahead of the one being looked at. */
-#define PREFETCH_AHEAD 4
 
 /* Close the account of a stage, if anybody wants it. */
 static inline void
@@ -408,13 +407,13 @@ journey_own(struct worker *w)
 void
 journey_resume(struct worker *w, struct burst *b, const struct port *port, enum resume from)
 {
-	if (unlikely(port->rules != NULL) && from == RESUME_CLASSIFY)
+	if (unlikely(port->rules != NULL) && from == RESUME_CLASSIFY && b->n != 0)
 		classify_burst(w, b, port);
-	stage_end(w, STAGE_ACTIONS);
 	if (unlikely(port->mixed))
 		own_burst(w, b, port);
 	if (unlikely(port->demux != NULL) && b->n != 0)
 		demux_burst(w, b, port);
+	stage_end(w, STAGE_ACTIONS);
 	if (b->n == 0)
 		return;
 	received(w, port, b->n, input(w, b, port));

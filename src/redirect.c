@@ -23,9 +23,6 @@
 #include "trace.h"
 #include "verdict.h"
 
-/* Packets whose headers are fetched ahead of the one being looked at. */
-#define PREFETCH_AHEAD 4
-
 #define TAG_DEMUX    1 /* RESUME_DEMUX */
 #define TAG_TRACED   2 /* packet_meta has its trace id */
 #define TAG_FRAGMENT 4 /* packet_meta says more: for reassemble_handed() */

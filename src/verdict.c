@@ -17,8 +17,6 @@
 #include "trace.h"
 #include "verdict.h"
 
-/* Packets whose headers are fetched ahead of the one being looked at. */
-#define PREFETCH_AHEAD 4
 /* Both addresses and the EtherType are read and written as one vector. */
 #define SWAP_BYTES 16
 
@@ -72,33 +70,6 @@ drop_one(struct worker *w, const struct batch *batch, unsigned i, struct rte_mbu
 	worker_free(w, m);
 }
 
-/*
- * Free packets. Nearly all are whole buffers of one pool that nobody else holds, and those go back
- * as they are, in one piece; the rest take the way for any packet.
- */
-static inline void
-free_all(struct rte_mbuf *pkts[], unsigned n)
-{
-	struct rte_mempool *pool = pkts[0]->pool;
-	struct rte_mbuf *others[BURST_MAX];
-	unsigned same = 0, other = 0;
-
-	packets_unguard(pkts, n);
-	for (unsigned i = 0; i < n; i++) {
-		struct rte_mbuf *m = pkts[i];
-
-		if (likely(m->pool == pool && m->nb_segs == 1 && rte_mbuf_refcnt_read(m) == 1 &&
-			   RTE_MBUF_DIRECT(m)))
-			pkts[same++] = m;
-		else
-			others[other++] = m;
-	}
-	if (likely(same != 0))
-		rte_mempool_put_bulk(pool, (void **)pkts, same);
-	if (unlikely(other != 0))
-		rte_pktmbuf_free_bulk(others, other);
-}
-
 static inline void
 drop_all(struct worker *w, const struct batch *batch, enum drop_reason reason)
 {
@@ -108,7 +79,7 @@ drop_all(struct worker *w, const struct batch *batch, enum drop_reason reason)
 			trace_end(batch, i, TRACE_DROPPED, reason, 0);
 	}
 	if (likely(batch->n != 0))
-		free_all(batch->pkts, batch->n);
+		worker_free_all(batch->pkts, batch->n);
 }
 
 /* Count the batch as received, when nothing else is to be done with each packet but to free it:

@@ -14,6 +14,8 @@
 #include <rte_mempool.h>
 
 #include "ip.h"
+#include "test_random.h"
+#include "test_eal.h"
 
 #define BUFFERS	   1023
 #define ROOM	   512 /* bytes of data a fresh buffer holds: most fragments need several */
@@ -21,16 +23,6 @@
 #define MAX	   512
 
 static struct rte_mempool *in_pool, *out_pool, *small_pool;
-static uint64_t random_state = 0x1337;
-
-static uint32_t
-random_below(uint32_t n)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return (uint32_t)(random_state >> 16) % n;
-}
 
 static void
 assert_nothing_out(void)
@@ -224,8 +216,14 @@ fragments_of_any_packet(void **state)
 		before = rte_pktmbuf_copy(packet, in_pool, 0, UINT32_MAX);
 		assert_non_null(before);
 		count = ip4_fragment(packet, mtu, out_pool, out, MAX);
-		assert_true(count > 0);
-		assert_fragments(out, count, bytes, len, mtu);
+		if (count == -E2BIG) {
+			/* So few bytes go into each that there are more than there is room for. */
+			assert_true(len / ((mtu - 20u - options_len) & ~7u) >= MAX);
+			count = 0;
+		} else {
+			assert_true(count > 0);
+			assert_fragments(out, count, bytes, len, mtu);
+		}
 		total += (unsigned)count;
 		for (int k = 0; k < count; k++) {
 			assert_int_equal(out[k]->port, 7);
@@ -422,20 +420,9 @@ exhaustion_leaks_nothing(void **state)
 static int
 start(void **state)
 {
-	static char args[][32] = {"test_fragment",
-				  "--no-huge",
-				  "--no-pci",
-				  "--no-shconf",
-				  "-m",
-				  "64",
-				  "--no-telemetry",
-				  "--file-prefix=test-fragment"};
-	char *argv[RTE_DIM(args)];
 
 	(void)state;
-	for (unsigned i = 0; i < RTE_DIM(args); i++)
-		argv[i] = args[i];
-	if (rte_eal_init(RTE_DIM(args), argv) < 0)
+	if (!test_eal_start("0"))
 		return -1;
 	/* No caches: what is available is known to the last buffer. */
 	in_pool = rte_pktmbuf_pool_create("in", BUFFERS, 0, 0, RTE_PKTMBUF_HEADROOM + ROOM,

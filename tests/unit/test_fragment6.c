@@ -14,6 +14,8 @@
 #include <rte_mempool.h>
 
 #include "ip.h"
+#include "test_random.h"
+#include "test_eal.h"
 
 #define BUFFERS 511
 #define ROOM	512
@@ -21,16 +23,6 @@
 #define HEADERS 48 /* IPv6 and fragment header */
 
 static struct rte_mempool *in_pool, *out_pool;
-static uint64_t random_state = 0x7531;
-
-static uint32_t
-random_below(uint32_t n)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return (uint32_t)(random_state >> 16) % n;
-}
 
 static void
 assert_nothing_out(void)
@@ -169,22 +161,9 @@ exhaustion_leaks_nothing(void **state)
 static int
 start(void **state)
 {
-	static char args[][32] = {"test_fragment6",
-				  "--no-huge",
-				  "--no-pci",
-				  "--no-shconf",
-				  "--no-telemetry",
-				  "-m",
-				  "64",
-				  "-l",
-				  "0",
-				  "--log-level=error"};
-	char *argv[RTE_DIM(args)];
 
 	(void)state;
-	for (unsigned i = 0; i < RTE_DIM(args); i++)
-		argv[i] = args[i];
-	if (rte_eal_init(RTE_DIM(args), argv) < 0)
+	if (!test_eal_start("0"))
 		return -1;
 	/* No caches: what is available is known to the last buffer. */
 	in_pool = rte_pktmbuf_pool_create("in", BUFFERS, 0, 0, RTE_PKTMBUF_HEADROOM + ROOM,

@@ -16,6 +16,8 @@
 
 #include "icmp.h"
 #include "ip.h"
+#include "test_random.h"
+#include "test_eal.h"
 
 #define BUFFERS 511
 #define ROOM	2048
@@ -23,21 +25,11 @@
 #define BYTES	4096
 
 static struct rte_mempool *pool, *small_pool;
-static uint64_t random_state = 0x99887766;
 
 static const struct ip_addr own4 = {AF_INET, {192, 0, 2, 1}};
 static const struct ip_addr own6 = {AF_INET6, {0x20, 1, 0x0d, 0xb8, [15] = 1}};
 static const struct ip_addr peer4 = {AF_INET, {198, 51, 100, 7}};
 static const struct ip_addr peer6 = {AF_INET6, {0x20, 1, 0x0d, 0xb8, 7, [15] = 7}};
-
-static uint32_t
-random_below(uint32_t n)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return (uint32_t)(random_state >> 16) % n;
-}
 
 static void
 random_fill(uint8_t *p, size_t n)
@@ -1005,15 +997,9 @@ token_bucket_limits(void **state)
 static int
 start(void **state)
 {
-	static char args[][32] = {
-		"test_icmp", "--no-huge", "--no-pci",	    "--no-shconf",
-		"-m",	     "64",	  "--no-telemetry", "--file-prefix=test-icmp"};
-	char *argv[RTE_DIM(args)];
 
 	(void)state;
-	for (unsigned i = 0; i < RTE_DIM(args); i++)
-		argv[i] = args[i];
-	if (rte_eal_init(RTE_DIM(args), argv) < 0)
+	if (!test_eal_start("0"))
 		return -1;
 	/* No caches: what is available is known to the last buffer. */
 	pool = rte_pktmbuf_pool_create("packets", BUFFERS, 0, 0, RTE_PKTMBUF_HEADROOM + ROOM,

@@ -13,23 +13,7 @@
 #include <cmocka.h>
 
 #include "ip.h"
-
-static uint64_t random_state = 0x1234567;
-
-static uint32_t
-random32(void)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return (uint32_t)(random_state >> 16);
-}
-
-static uint32_t
-random_below(uint32_t n)
-{
-	return random32() % n;
-}
+#include "test_random.h"
 
 static void
 random_fill(uint8_t *p, size_t n)

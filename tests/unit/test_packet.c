@@ -14,22 +14,14 @@
 #include <rte_mempool.h>
 
 #include "packet.h"
+#include "test_random.h"
+#include "test_eal.h"
 
 #define BUFFERS 255
 #define ROOM	256 /* bytes of data a fresh buffer holds */
 #define BYTES	4096
 
 static struct rte_mempool *pool;
-static uint64_t random_state = 0x7654321;
-
-static uint32_t
-random_below(uint32_t n)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return (uint32_t)(random_state >> 16) % n;
-}
 
 static void
 assert_buffers_out(unsigned n)
@@ -389,15 +381,9 @@ any_sequence(void **state)
 static int
 start(void **state)
 {
-	static char args[][32] = {
-		"test_packet", "--no-huge", "--no-pci",	      "--no-shconf",
-		"-m",	       "64",	    "--no-telemetry", "--file-prefix=test-packet"};
-	char *argv[RTE_DIM(args)];
 
 	(void)state;
-	for (unsigned i = 0; i < RTE_DIM(args); i++)
-		argv[i] = args[i];
-	if (rte_eal_init(RTE_DIM(args), argv) < 0)
+	if (!test_eal_start("0"))
 		return -1;
 	/* No cache: what is available is known to the last buffer. */
 	pool = rte_pktmbuf_pool_create("packets", BUFFERS, 0, 0, RTE_PKTMBUF_HEADROOM + ROOM,

@@ -17,6 +17,7 @@
 #include <rte_memzone.h>
 
 #include "pool.h"
+#include "test_eal.h"
 
 static const struct pool_demand demand = {
 	.rx_descriptors = 512,
@@ -216,10 +217,6 @@ refused_or_destroyed_a_pool_leaves_nothing(void **state)
 int
 main(void)
 {
-	char program[] = "test_pool", huge[] = "--no-huge", pci[] = "--no-pci",
-	     shconf[] = "--no-shconf", prefix[] = "--file-prefix=test-pool",
-	     telemetry[] = "--no-telemetry", lcores[] = "--lcores=0";
-	char *argv[] = {program, huge, pci, shconf, prefix, telemetry, lcores, NULL};
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_size_covers_all_that_can_hold_buffers),
 		cmocka_unit_test(four_ports_fit_the_default_memory),
@@ -230,9 +227,7 @@ main(void)
 		cmocka_unit_test(refused_or_destroyed_a_pool_leaves_nothing),
 	};
 
-	if (rte_eal_init((int)RTE_DIM(argv) - 1, argv) < 0) {
-		fprintf(stderr, "EAL does not start: %s\n", rte_strerror(rte_errno));
+	if (!test_eal_start("0"))
 		return 1;
-	}
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

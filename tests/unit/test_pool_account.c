@@ -20,6 +20,7 @@
 #include <rte_mempool.h>
 
 #include "pool.h"
+#include "test_eal.h"
 
 #define SIZE 6000
 
@@ -304,10 +305,6 @@ every_thread_counts_its_own(void **state)
 int
 main(void)
 {
-	char program[] = "test_pool_account", huge[] = "--no-huge", pci[] = "--no-pci",
-	     shconf[] = "--no-shconf", prefix[] = "--file-prefix=test-pool-account",
-	     telemetry[] = "--no-telemetry", lcores[] = "--lcores=0@0,1@0,2@0";
-	char *argv[] = {program, huge, pci, shconf, prefix, telemetry, lcores, NULL};
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_pool, destroy_pool)
 	const struct CMUnitTest tests[] = {
 		TEST(a_new_pool_has_counted_nothing),
@@ -319,9 +316,7 @@ main(void)
 		TEST(every_thread_counts_its_own),
 	};
 
-	if (rte_eal_init((int)RTE_DIM(argv) - 1, argv) < 0) {
-		fprintf(stderr, "EAL does not start: %s\n", rte_strerror(rte_errno));
+	if (!test_eal_start("0@0,1@0,2@0"))
 		return 1;
-	}
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

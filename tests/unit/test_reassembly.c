@@ -16,6 +16,8 @@
 
 #include "ip.h"
 #include "reassembly.h"
+#include "test_random.h"
+#include "test_eal.h"
 
 #define BUFFERS	     4095
 #define ROOM	     512
@@ -27,18 +29,8 @@
 
 static struct rte_mempool *pool;
 static struct reassembly *r;
-static uint64_t random_state = 0x2468;
 static unsigned dropped, merged, expired;
 static uint64_t now;
-
-static uint32_t
-random_below(uint32_t n)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return (uint32_t)(random_state >> 16) % n;
-}
 
 /* --- who owns it ---------------------------------------------------------------- */
 
@@ -939,24 +931,11 @@ test_garbage(void **state)
 static int
 start(void **state)
 {
-	static char args[][24] = {"test_reassembly",
-				  "--no-huge",
-				  "--no-pci",
-				  "--no-telemetry",
-				  "-m",
-				  "64",
-				  "-l",
-				  "0",
-				  "--log-level=error",
-				  "--no-shconf"};
 	/* Always the same, so that sources fall apart as the tests want them to. */
 	static const uint64_t secret[2] = {0x0123456789abcdef, 0xfedcba9876543211};
-	char *argv[RTE_DIM(args)];
 
 	(void)state;
-	for (unsigned i = 0; i < RTE_DIM(args); i++)
-		argv[i] = args[i];
-	if (rte_eal_init(RTE_DIM(args), argv) < 0)
+	if (!test_eal_start("0"))
 		return -1;
 	reassembly_init(secret);
 	/* No cache: what is available is known to the last buffer. */

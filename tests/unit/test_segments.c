@@ -17,6 +17,7 @@
 
 #include "packet.h"
 #include "pool.h"
+#include "test_eal.h"
 
 #define ROOM	 192 /* bytes of a buffer, headroom included */
 #define SEGMENTS 3
@@ -498,22 +499,11 @@ longer_than_the_packet(void **state)
 static int
 start(void **state)
 {
-	static char args[][32] = {"test_segments",
-				  "--no-huge",
-				  "--no-pci",
-				  "--no-shconf",
-				  "-m",
-				  "64",
-				  "--no-telemetry",
-				  "--file-prefix=test-segments"};
 	static const struct pool_demand demand = {.workers = 1, .burst = 1};
-	char *argv[RTE_DIM(args)];
 	struct err err;
 
 	(void)state;
-	for (unsigned i = 0; i < RTE_DIM(args); i++)
-		argv[i] = args[i];
-	if (rte_eal_init(RTE_DIM(args), argv) < 0 ||
+	if (!test_eal_start("0") ||
 	    pool_create(&ours, "ours", SOCKET_ID_ANY, BUFFERS, ROOM, &demand, &err) != 0)
 		return -1;
 	other = rte_pktmbuf_pool_create("other", BUFFERS - 1, 0, 0, ROOM, SOCKET_ID_ANY);

@@ -23,6 +23,7 @@
 #include "noref/udp_client.h"
 #include "rcu.h"
 #include "udp_app.h"
+#include "test_eal.h"
 
 #define BUFFERS	    1023
 #define HEADERS	    28 /* IPv4 and UDP */
@@ -311,24 +312,11 @@ test_closed(void **state)
 static int
 start(void **state)
 {
-	static char args[][24] = {"test_udp_client",
-				  "--no-huge",
-				  "--no-pci",
-				  "--no-telemetry",
-				  "-m",
-				  "64",
-				  "-l",
-				  "0",
-				  "--log-level=error",
-				  "--no-shconf"};
-	char *argv[RTE_DIM(args)];
 	struct err err;
 
 	(void)state;
-	for (unsigned i = 0; i < RTE_DIM(args); i++)
-		argv[i] = args[i];
 	signal(SIGPIPE, SIG_IGN);
-	if (mkdtemp(folder) == NULL || rte_eal_init(RTE_DIM(args), argv) < 0)
+	if (mkdtemp(folder) == NULL || !test_eal_start("0"))
 		return -1;
 	snprintf(path, sizeof(path), "%s/x.sock", folder);
 	mempool = rte_pktmbuf_pool_create("datagrams", BUFFERS, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE,

@@ -20,6 +20,8 @@
 #include "pool.h"
 #include "udp_ring.h"
 #include "udp_ring_shared.h"
+#include "test_random.h"
+#include "test_eal.h"
 
 #define BUFFERS 1023
 #define HEADERS 28 /* IPv4 and UDP */
@@ -28,21 +30,11 @@
 
 static struct rte_mempool *mempool;
 static struct rcu *rcu;
-static uint64_t random_state = 0x4242;
 static const struct udp_app_ops *ops;
 static unsigned sent_n;
 static uint64_t sent_bytes;
 static struct udp_outgoing last_sent;
 static uint8_t last_payload[RING_PAYLOAD_MAX];
-
-static uint32_t
-random_below(uint32_t n)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return (uint32_t)(random_state >> 16) % n;
-}
 
 static unsigned
 on_send(struct udp_worker *worker, struct udp_outgoing *out, unsigned n)
@@ -595,23 +587,10 @@ test_scribble_while(void **state)
 static int
 start(void **state)
 {
-	static char args[][24] = {"test_udp_ring",
-				  "--no-huge",
-				  "--no-pci",
-				  "--no-telemetry",
-				  "-m",
-				  "64",
-				  "-l",
-				  "0",
-				  "--log-level=error",
-				  "--no-shconf"};
-	char *argv[RTE_DIM(args)];
 	struct err err;
 
 	(void)state;
-	for (unsigned i = 0; i < RTE_DIM(args); i++)
-		argv[i] = args[i];
-	if (rte_eal_init(RTE_DIM(args), argv) < 0)
+	if (!test_eal_start("0"))
 		return -1;
 	mempool = rte_pktmbuf_pool_create("datagrams", BUFFERS, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE,
 					  SOCKET_ID_ANY);

@@ -15,8 +15,18 @@
 #include "noref/udp_handler.h"
 
 /* RFC 1035 4.1.1 */
-enum { HEADER = 12, QR = 0x80, AA = 0x04, RCODE_NAME = 3, RCODE_NOT_IMPLEMENTED = 4 };
-enum { TYPE_A = 1, TYPE_AAAA = 28, CLASS_IN = 1 };
+enum {
+	HEADER = 12,
+	QR = 0x80,
+	AA = 0x04,
+	RCODE_NAME = 3,
+	RCODE_NOT_IMPLEMENTED = 4
+};
+enum {
+	TYPE_A = 1,
+	TYPE_AAAA = 28,
+	CLASS_IN = 1
+};
 
 /* What is answered: addresses for documentation (RFC 5737, RFC 3849). */
 static const uint8_t answer4[4] = {192, 0, 2, 53};

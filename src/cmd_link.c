@@ -43,14 +43,16 @@ parse_type(struct call *call, struct link_add *add)
 			if (word == NULL)
 				return -EINVAL;
 			if (number_parse(word, 1, UINT32_MAX, &add->number) < 0)
-				return err_set(call->err, EINVAL,
-					       "table: '%.20s' is no table number (1 to 4294967295)",
-					       word);
+				return err_set(
+					call->err, EINVAL,
+					"table: '%.20s' is no table number (1 to 4294967295)",
+					word);
 			add->has_number = true;
 		} else if (vlan && call_accept(call, "id", 1)) {
 			word = call_value(call, "id", "a VLAN id");
 			if (word == NULL || number_parse(word, 1, 4094, &add->number) < 0)
-				return err_set(call->err, EINVAL, "id: '%.20s' is not a VLAN id, 1 to 4094",
+				return err_set(call->err, EINVAL,
+					       "id: '%.20s' is not a VLAN id, 1 to 4094",
 					       word != NULL ? word : "");
 			add->has_number = true;
 		} else if (vlan && call_accept(call, "protocol", 4)) {
@@ -124,8 +126,7 @@ vrf_delete(struct vrf *v, struct err *err)
 	if (v->idx == VRF_MAIN)
 		return err_set(err, EINVAL, "the main table cannot be deleted");
 	/* Traffic of a SID must not end in another table, so the SID goes first, by hand. */
-	VRF_FOREACH(other)
-	{
+	VRF_FOREACH(other) {
 		for (sid = sid_next(other, NULL); sid != NULL;
 		     sid = sid_next(other, &sid->config.prefix)) {
 			if (sid->config.has_table && sid->config.table == v->idx && other != v)
@@ -134,8 +135,7 @@ vrf_delete(struct vrf *v, struct err *err)
 					       ip_prefix_format(&sid->config.prefix, text));
 		}
 	}
-	IFACE_FOREACH(c)
-	{
+	IFACE_FOREACH(c) {
 		if (c->vrf == v->idx) {
 			int rc = iface_set_vrf(c, VRF_MAIN, err);
 
@@ -398,8 +398,7 @@ for_ports(struct call *call, int (*fn)(struct port *port, bool on, struct err *e
 		port = port_find(word, call->err);
 		return port != NULL ? fn(port, on, call->err) : -ENODEV;
 	}
-	PORT_FOREACH(port)
-	{
+	PORT_FOREACH(port) {
 		if (rc == 0)
 			rc = fn(port, on, call->err);
 	}

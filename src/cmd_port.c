@@ -38,7 +38,9 @@ selected(const struct selection *selection, const struct port *port)
 	return selection->one == NULL || selection->one == port;
 }
 
-#define SELECTED_FOREACH(p, selection) PORT_FOREACH(p) if (selected((selection), (p)))
+#define SELECTED_FOREACH(p, selection)                                                             \
+	PORT_FOREACH(p)                                                                            \
+		if (selected((selection), (p)))
 
 static void
 list_begin(struct out *out)
@@ -140,7 +142,9 @@ info_text(struct out *out, const struct port *p, const struct rte_eth_link *link
 	out_text(out, "  %-22s %s%s\n", "MAC address", mac_format(p->mac_bytes, mac),
 		 p->mac_in_software ? ", filtered in software" : "");
 	out_text(out, "  %-22s %s\n", "frames to other MACs",
-		 p->any_mac ? "taken (any-mac)" : p->promisc ? "received (promiscuous)" : "no");
+		 p->any_mac   ? "taken (any-mac)"
+		 : p->promisc ? "received (promiscuous)"
+			      : "no");
 	out_text(out, "  %-22s %u%s\n", "MTU", p->mtu, p->mtu_in_software ? ", in software" : "");
 	out_text(out, "  %-22s %u rx of %u descriptors, %u tx of %u\n", "queues", p->nb_rxq, p->rxd,
 		 p->nb_txq, p->txd);
@@ -149,7 +153,8 @@ info_text(struct out *out, const struct port *p, const struct rte_eth_link *link
 	out_text(out, "  %-22s %s\n", "receive offloads", text);
 	offload_names(p->tx_offloads, rte_eth_dev_tx_offload_name, text, sizeof(text));
 	out_text(out, "  %-22s %s\n", "transmit offloads", text);
-	out_text(out, "  %-22s %s\n", "several segments", p->tx_multi_segs ? "sent as they are" : "no");
+	out_text(out, "  %-22s %s\n", "several segments",
+		 p->tx_multi_segs ? "sent as they are" : "no");
 	out_text(out, "  %-22s %s\n", "reclaimed when idle",
 		 p->tx_cleanup || p->tx_empty_burst ? "yes" : "no, the driver cannot");
 }
@@ -211,7 +216,7 @@ stats_json(struct out *out, const struct port *p, const struct counts *c)
 }
 
 #define COLUMNS 10
-#define CELL    24
+#define CELL	24
 
 /** A table in the making: cells are collected, then printed as wide as they need to be. */
 struct table {
@@ -223,8 +228,8 @@ static void
 table_row(struct table *t, const struct port *p, const struct counts *c)
 {
 	const uint64_t values[COLUMNS - 2] = {
-		c->sum.rx_packets, c->sum.rx_bytes,    c->device.imissed, c->device.rx_nombuf,
-		c->sum.tx_packets, c->sum.tx_bytes,    c->sum.tx_dropped, c->device.oerrors,
+		c->sum.rx_packets, c->sum.rx_bytes, c->device.imissed, c->device.rx_nombuf,
+		c->sum.tx_packets, c->sum.tx_bytes, c->sum.tx_dropped, c->device.oerrors,
 	};
 	char(*row)[CELL] = t->cells[t->rows++];
 	unsigned i;
@@ -239,8 +244,8 @@ static void
 table_print(struct out *out, struct table *t)
 {
 	static const char *const heads[COLUMNS] = {
-		"port",	      "name",	  "rx-packets", "rx-bytes",   "rx-missed",
-		"rx-nombuf", "tx-packets", "tx-bytes",	"tx-dropped", "tx-errors"};
+		"port",	     "name",	   "rx-packets", "rx-bytes",   "rx-missed",
+		"rx-nombuf", "tx-packets", "tx-bytes",	 "tx-dropped", "tx-errors"};
 	int width[COLUMNS];
 	unsigned row, col;
 
@@ -250,12 +255,19 @@ table_print(struct out *out, struct table *t)
 			width[col] = RTE_MAX(width[col], (int)strlen(t->cells[row][col]));
 	}
 	for (col = 0; col < COLUMNS; col++)
-		out_text(out, col == 1 ? "  %-*s" : col == 0 ? "%*s" : "  %*s", width[col], heads[col]);
+		out_text(out,
+			 col == 1   ? "  %-*s"
+			 : col == 0 ? "%*s"
+				    : "  %*s",
+			 width[col], heads[col]);
 	out_text(out, "\n");
 	for (row = 0; row < t->rows; row++) {
 		for (col = 0; col < COLUMNS; col++)
-			out_text(out, col == 1 ? "  %-*s" : col == 0 ? "%*s" : "  %*s", width[col],
-				 t->cells[row][col]);
+			out_text(out,
+				 col == 1   ? "  %-*s"
+				 : col == 0 ? "%*s"
+					    : "  %*s",
+				 width[col], t->cells[row][col]);
 		out_text(out, "\n");
 	}
 }

@@ -59,7 +59,8 @@ show_version(struct call *call)
 
 	if (rc != 0)
 		return rc;
-	out_text(call->out, "noref " NOREF_VERSION ", %s, built for %s\n", rte_version(), NOREF_CPU);
+	out_text(call->out, "noref " NOREF_VERSION ", %s, built for %s\n", rte_version(),
+		 NOREF_CPU);
 	out_json_object(call->out, NULL);
 	out_json_string(call->out, "version", NOREF_VERSION);
 	out_json_string(call->out, "dpdk", rte_version());
@@ -119,7 +120,8 @@ show_balance(struct call *call)
 	dropped = stats_dropped(&sum);
 	held = sum.holding + (int64_t)(sum.handed - sum.taken);
 	missing = (int64_t)(sum.received + sum.originated - sum.transmitted - sum.delivered -
-			    dropped) - held;
+			    dropped) -
+		  held;
 	out_json_object(call->out, NULL);
 	out_json_uint(call->out, "received", sum.received);
 	out_json_uint(call->out, "originated", sum.originated);
@@ -165,14 +167,13 @@ show_worker(struct out *out, const struct worker *w)
 	uint64_t handled = stats->received + w->resumed;
 	double packets = (double)handled;
 	double per_packet = packets == 0 ? 0 : (double)w->busy_cycles / packets;
-	double busy = w->loop_cycles == 0
-			      ? 0
-			      : 100.0 * (double)w->busy_cycles / (double)w->loop_cycles;
+	double busy =
+		w->loop_cycles == 0 ? 0 : 100.0 * (double)w->busy_cycles / (double)w->loop_cycles;
 
 	out_json_object(out, NULL);
 	out_json_uint(out, "lcore", w->lcore);
-	out_text(out, "%5u  %14lu  %12lu  %8.1f  %6.1f  ", w->lcore, handled,
-		 stats_dropped(stats), per_packet, busy);
+	out_text(out, "%5u  %14lu  %12lu  %8.1f  %6.1f  ", w->lcore, handled, stats_dropped(stats),
+		 per_packet, busy);
 	show_queues(out, w);
 	out_text(out, "\n");
 	out_json_uint(out, "packets", handled);
@@ -272,11 +273,13 @@ show_commands_register(struct console *console)
 		{"clear drops", "count drops from zero", clear_drops, NULL},
 		{"show balance", "received + originated = transmitted + delivered + dropped + held",
 		 show_balance, NULL},
-		{"show lcore", "workers: queues, packets, drops, cycles per packet, busy share; "
-			       "stages with `set account on`",
+		{"show lcore",
+		 "workers: queues, packets, drops, cycles per packet, busy share; "
+		 "stages with `set account on`",
 		 show_lcore, NULL},
 		{"show version", "versions of noref and DPDK", show_version, NULL},
-		{"show config", "the commands that would rebuild the present state", show_config, NULL},
+		{"show config", "the commands that would rebuild the present state", show_config,
+		 NULL},
 		{"save FILE", "write `show config` to a file", cmd_save, NULL},
 	};
 

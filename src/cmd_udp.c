@@ -98,8 +98,8 @@ parse_app(struct call *call, struct bind_request *r)
 		return -EINVAL;
 	r->ops = udp_app_find(word);
 	if (r->ops == NULL)
-		return err_set(call->err, EINVAL, "app '%.20s': there are sink, echo, ring and handler",
-			       word);
+		return err_set(call->err, EINVAL,
+			       "app '%.20s': there are sink, echo, ring and handler", word);
 	r->name = "";
 	if (!r->ops->named)
 		return 0;
@@ -122,8 +122,7 @@ parse_option(struct call *call, struct bind_request *r)
 		if (words_table(call, &table) < 0)
 			return -EINVAL;
 		r->vrf = table.v;
-		return r->vrf != NULL ? 0
-				      : err_set(call->err, ENOENT, "the VRF does not exist");
+		return r->vrf != NULL ? 0 : err_set(call->err, ENOENT, "the VRF does not exist");
 	}
 	if (call_accept(call, "reuseport", 2))
 		r->bind.reuseport = true;
@@ -193,7 +192,8 @@ cmd_bind(struct call *call)
 	return 0;
 }
 
-/* --- udp connect, close, handler --------------------------------------------------------------- */
+/* --- udp connect, close, handler ---------------------------------------------------------------
+ */
 
 static int
 cmd_connect(struct call *call)
@@ -254,7 +254,8 @@ clear_udp(struct call *call)
 	return 0;
 }
 
-/* --- udp show ------------------------------------------------------------------------------------- */
+/* --- udp show
+ * ------------------------------------------------------------------------------------- */
 
 static void
 show_socket(struct out *out, const struct udp_socket *s)
@@ -330,7 +331,8 @@ cmd_show(struct call *call)
 	return show_more(call);
 }
 
-/* --- show config ---------------------------------------------------------------------------------------- */
+/* --- show config
+ * ---------------------------------------------------------------------------------------- */
 
 /* What was asked for, without what a connect added. */
 static void
@@ -392,7 +394,9 @@ udp_config_line(struct udp_config_at *at, struct out *line)
 	return true;
 }
 
-/* --- rows -------------------------------------------------------------------------------------------------- */
+/* --- rows
+ * --------------------------------------------------------------------------------------------------
+ */
 
 static const struct command commands[] = {
 	{"udp bind {ADDRESS:PORT|*:PORT} [dev DEV] [vrf VRF] [reuseport] [lcore N] [v6only] "

@@ -45,7 +45,7 @@ struct config_show {
 	struct ip_prefix last;
 	unsigned handler;
 	struct udp_config_at udp;
-	struct out *line;	   /* the line in the making, as text */
+	struct out *line; /* the line in the making, as text */
 	struct flow_config flows;
 	uint8_t made[VRF_MAX / 8]; /* tables that a line shown so far would make, a bit each */
 };

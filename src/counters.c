@@ -60,8 +60,8 @@ counters_sum(struct stats *sum)
 	for (unsigned id = 0; id < workers_count(); id++) {
 		struct worker *w = worker_at(id);
 
-		while (w->launched && __atomic_load_n(&w->snapshot_taken, __ATOMIC_ACQUIRE) !=
-					      w->snapshot_wanted)
+		while (w->launched &&
+		       __atomic_load_n(&w->snapshot_taken, __ATOMIC_ACQUIRE) != w->snapshot_wanted)
 			sched_yield();
 		stats_add(sum, w->launched ? &w->snapshot : &w->stats);
 	}

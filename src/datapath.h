@@ -50,41 +50,41 @@ struct place_list {
 
 /** burst->flags bits. */
 enum {
-	PLACE_TTL_DONE = 1,   /**< hop limit or TTL needs no further decrement */
-	PLACE_ORIGINATED = 2, /**< made by the router itself: no ICMP error about it */
-	PLACE_GROUP_MAC = 4,  /**< came to a multicast or broadcast MAC: never forwarded */
-	PLACE_ETHERTYPE = 8,  /**< of another IP version than the neighbour it is sent to */
+	PLACE_TTL_DONE = 1,	/**< hop limit or TTL needs no further decrement */
+	PLACE_ORIGINATED = 2,	/**< made by the router itself: no ICMP error about it */
+	PLACE_GROUP_MAC = 4,	/**< came to a multicast or broadcast MAC: never forwarded */
+	PLACE_ETHERTYPE = 8,	/**< of another IP version than the neighbour it is sent to */
 	PLACE_REASSEMBLED = 16, /**< came in fragments */
 };
 
 struct burst {
 	unsigned n;
-	unsigned more;                           /**< buffers behind the first of each frame */
-	unsigned first;                          /**< places before it have been sent already */
-	bool large;                              /**< tables are larger than the caches */
-	bool traced;                             /**< some place has a trace */
-	bool fixed6;                             /**< some IPv6 packet may have its `via` fixed */
+	unsigned more;	/**< buffers behind the first of each frame */
+	unsigned first; /**< places before it have been sent already */
+	bool large;	/**< tables are larger than the caches */
+	bool traced;	/**< some place has a trace */
+	bool fixed6;	/**< some IPv6 packet may have its `via` fixed */
 	struct rte_mbuf *pkts[BURST_MAX];
-	uint8_t *l3[BURST_MAX];                  /**< IP header */
-	const struct nexthop *out[BURST_MAX];    /**< how to send it; NULL: not (any more) */
-	uint16_t len[BURST_MAX];                 /**< IP packet, bytes */
-	uint16_t iface[BURST_MAX];               /**< came in on; 0: the router's own */
-	uint16_t vrf[BURST_MAX];                 /**< routed in */
+	uint8_t *l3[BURST_MAX];		      /**< IP header */
+	const struct nexthop *out[BURST_MAX]; /**< how to send it; NULL: not (any more) */
+	uint16_t len[BURST_MAX];	      /**< IP packet, bytes */
+	uint16_t iface[BURST_MAX];	      /**< came in on; 0: the router's own */
+	uint16_t vrf[BURST_MAX];	      /**< routed in */
 	uint8_t flags[BURST_MAX];
-	uint8_t sids[BURST_MAX];                 /**< SIDs of ours passed so far */
-	uint32_t sid[BURST_MAX];                 /**< next-hop index of the last SID; 0: none */
-	uint16_t sid_len[BURST_MAX];             /**< bytes counted for it */
-	uint32_t via[BURST_MAX];                 /**< next hop fixed by a SID; 0: look it up */
-	uint32_t trace[BURST_MAX];               /**< trace id; only when traced */
+	uint8_t sids[BURST_MAX];     /**< SIDs of ours passed so far */
+	uint32_t sid[BURST_MAX];     /**< next-hop index of the last SID; 0: none */
+	uint16_t sid_len[BURST_MAX]; /**< bytes counted for it */
+	uint32_t via[BURST_MAX];     /**< next hop fixed by a SID; 0: look it up */
+	uint32_t trace[BURST_MAX];   /**< trace id; only when traced */
 
-	struct place_list ip4;                   /**< IPv4 packets to be checked and routed */
-	struct place_list ip6;                   /**< IPv6 packets to be checked */
-	struct place_list ip6_route;             /**< IPv6 packets checked, to be routed */
-	struct place_list sid_list;              /**< IPv6 packets to a SID */
+	struct place_list ip4;	     /**< IPv4 packets to be checked and routed */
+	struct place_list ip6;	     /**< IPv6 packets to be checked */
+	struct place_list ip6_route; /**< IPv6 packets checked, to be routed */
+	struct place_list sid_list;  /**< IPv6 packets to a SID */
 	/** ARP and neighbour discovery, to be handed over when the rest is done: an answer may be
 	 * what a packet before it waits for. */
 	struct place_list arp, nd;
-	struct place_list ready4;                /**< IPv4 packets checked, to be looked up */
+	struct place_list ready4; /**< IPv4 packets checked, to be looked up */
 
 	/* Scratch of the lookups, by position in a list. */
 	const struct fib4 *fibs4[BURST_MAX];
@@ -97,9 +97,9 @@ struct burst {
 /** Frames waiting to leave a port. */
 struct tx_queue {
 	uint16_t n;
-	uint16_t queue;          /**< the device's queue, when `own` */
-	bool own;                /**< this worker transmits on the queue */
-	struct rte_ring *ring;   /**< else: frames go to the worker that does */
+	uint16_t queue;	       /**< the device's queue, when `own` */
+	bool own;	       /**< this worker transmits on the queue */
+	struct rte_ring *ring; /**< else: frames go to the worker that does */
 	struct rte_mbuf *pkts[BURST_MAX];
 };
 
@@ -110,7 +110,7 @@ struct tx_queue {
 struct handover {
 	struct rte_ring *ring;
 	uint16_t n;
-	bool dirty;              /**< its worker is on the list handover_dirty */
+	bool dirty; /**< its worker is on the list handover_dirty */
 	void *items[HANDOVER_BURST];
 };
 
@@ -147,45 +147,46 @@ enum stage {
 struct worker {
 	/* Read every loop. */
 	const struct poll_list *poll;
-	struct sid_counters *sids;   /**< by next-hop index */
+	struct sid_counters *sids; /**< by next-hop index */
 	uint16_t burst_size;
-	uint16_t id;                 /**< 0, 1...; RCU thread id too */
+	uint16_t id; /**< 0, 1...; RCU thread id too */
 	unsigned lcore;
 	int socket;
-	uint32_t tx_dirty;           /**< bit per port with frames in tx[port] */
+	uint32_t tx_dirty; /**< bit per port with frames in tx[port] */
 	bool woke_control;
-	bool account;                /**< cycles of stages are counted */
-	bool account_wanted;         /**< ... or shall be: written by the control thread */
-	bool launched;               /**< control thread: its loop is running */
+	bool account;	     /**< cycles of stages are counted */
+	bool account_wanted; /**< ... or shall be: written by the control thread */
+	bool launched;	     /**< control thread: its loop is running */
 
 	struct rte_ring *from_control; /**< PACKET_FRAME, PACKET_FORWARD, PACKET_ROUTE */
 	struct rte_ring *to_control;   /**< PACKET_ARP ... */
-	struct rte_ring *notes;        /**< next-hop indexes of STALE neighbours in use */
-	uint32_t last_note;            /**< the last index put there in this loop */
+	struct rte_ring *notes;	       /**< next-hop indexes of STALE neighbours in use */
+	uint32_t last_note;	       /**< the last index put there in this loop */
 
 	uint16_t dropped_n;
 	struct rte_mbuf *dropped[BURST_MAX]; /**< to be freed in bulk */
 
-	struct token_bucket errors;  /**< ICMP errors */
+	struct token_bucket errors;    /**< ICMP errors */
 	struct reassembly *reassembly; /**< fragments for the router itself */
-	uint64_t now;                /**< TSC when the loop before this one ended */
-	uint64_t next_tick;          /**< TSC at which rare work is due */
+	uint64_t now;		       /**< TSC when the loop before this one ended */
+	uint64_t next_tick;	       /**< TSC at which rare work is due */
 
 	/* Loop account: cycles in loops that found packets, and in all loops. */
 	uint64_t busy_cycles, loop_cycles, loops, busy_loops;
 	uint64_t stage_cycles[STAGE_COUNT];
-	uint64_t stage_packets;      /**< received while they were counted */
+	uint64_t stage_packets; /**< received while they were counted */
 	uint64_t stage_mark;
 
 	struct stats stats;
 	/** Copy of stats taken between two loops when `snapshot_wanted` moves on. */
 	struct stats snapshot;
-	uint32_t snapshot_wanted;    /**< written by the control thread */
-	uint32_t snapshot_taken;     /**< written by the worker, after the copy */
+	uint32_t snapshot_wanted; /**< written by the control thread */
+	uint32_t snapshot_taken;  /**< written by the worker, after the copy */
 
 	struct tx_queue tx[RTE_MAX_ETHPORTS];
-	struct burst burst;          /**< received */
-	/** Packets of the router's own, waiting to be routed: one burst fills while the other is routed. */
+	struct burst burst; /**< received */
+	/** Packets of the router's own, waiting to be routed: one burst fills while the other is
+	 * routed. */
 	struct burst own[2];
 	unsigned own_filling;
 	struct rte_mbuf *more[BURST_MAX]; /**< scratch: fragments, packets from rings */
@@ -194,9 +195,9 @@ struct worker {
 	struct handover *handover[RTE_MAX_LCORE];
 	uint16_t handover_dirty_n;
 	uint16_t handover_dirty[RTE_MAX_LCORE]; /**< ids of workers something is gathered for */
-	uint16_t turn;                    /**< of SPREAD_RR, last */
-	uint64_t resumed;                 /**< packets other workers gave, gone on with */
-	struct rte_mbuf *handed[BURST_MAX]; /**< scratch: what other workers gave */
+	uint16_t turn;				/**< of SPREAD_RR, last */
+	uint64_t resumed;			/**< packets other workers gave, gone on with */
+	struct rte_mbuf *handed[BURST_MAX];	/**< scratch: what other workers gave */
 	struct verdict_counters verdicts[RTE_MAX_ETHPORTS]; /**< by the port received on */
 } __rte_cache_aligned;
 
@@ -214,8 +215,9 @@ worker_free_dropped(struct worker *w)
 }
 
 /**
- * Free 1 to BURST_MAX packets that have been accounted for. Nearly all are whole buffers of one pool that nobody
- * else holds: those go back as they are, in one piece, without a look at their second cache line.
+ * Free 1 to BURST_MAX packets that have been accounted for. Nearly all are whole buffers of one
+ * pool that nobody else holds: those go back as they are, in one piece, without a look at their
+ * second cache line.
  */
 static inline void
 worker_free_all(struct rte_mbuf *pkts[], unsigned n)
@@ -259,8 +261,8 @@ received(struct worker *w, const struct port *port, unsigned packets, uint64_t b
 	w->stats.port[port->id].rx_bytes += bytes;
 }
 
-/** Of these packets, buffers behind the first. Those of packets that go to another worker are counted
- * there, when they come to their end. */
+/** Of these packets, buffers behind the first. Those of packets that go to another worker are
+ * counted there, when they come to their end. */
 static inline void
 received_more(struct worker *w, const struct port *port, unsigned buffers)
 {
@@ -301,8 +303,8 @@ void hand_to_control(struct worker *w, struct burst *b, unsigned i, enum packet_
  * packet is not simply to be forwarded). */
 void dispatch_other4(struct worker *w, struct burst *b, unsigned i, const struct nexthop *nh);
 void dispatch_other6(struct worker *w, struct burst *b, unsigned i, const struct nexthop *nh);
-/** dispatch.c: checks failed for place i: drop it with the right reason, or (options and the like) say
- * true: it may go on. */
+/** dispatch.c: checks failed for place i: drop it with the right reason, or (options and the like)
+ * say true: it may go on. */
 bool check4_other(struct worker *w, struct burst *b, unsigned i);
 bool check6_other(struct worker *w, struct burst *b, unsigned i);
 /** dispatch.c: true, and the packet dropped: its destination is one that is never forwarded to. */
@@ -333,8 +335,9 @@ void drop_with_error4(struct worker *w, struct burst *b, unsigned i, enum drop_r
 void drop_with_error6(struct worker *w, struct burst *b, unsigned i, enum drop_reason reason,
 		      uint8_t type, uint8_t code, uint32_t value);
 
-/** errors.c: send an ICMP error, if allowed, about a packet that is in no burst: data starts at its IP
- * header, packet_meta says where it came from (PACKET_FRAGMENT). The packet stays the caller's. */
+/** errors.c: send an ICMP error, if allowed, about a packet that is in no burst: data starts at its
+ * IP header, packet_meta says where it came from (PACKET_FRAGMENT). The packet stays the caller's.
+ */
 void error_about(struct worker *w, struct rte_mbuf *m, const struct icmp_error *error);
 
 /** redirect.c: a fragment to the worker where its datagram's fragments meet. Takes it over. */
@@ -342,10 +345,11 @@ void hand_fragment(struct worker *w, unsigned to, struct rte_mbuf *m);
 
 /** output.c: a packet longer than the next hop's MTU: fragments, or an error. */
 void output_too_long(struct worker *w, struct burst *b, unsigned i);
-/** output.c: link header where the common way does not fit (segments, headroom). False: consumed. */
+/** output.c: link header where the common way does not fit (segments, headroom). False: consumed.
+ */
 bool output_prepare(struct worker *w, struct burst *b, unsigned i, const struct nexthop *nh);
-/** output.c: a chain as one buffer, for a port that cannot send chains; the chain is freed then. NULL: it
- * fits none, or none is free, and the chain is still there. */
+/** output.c: a chain as one buffer, for a port that cannot send chains; the chain is freed then.
+ * NULL: it fits none, or none is free, and the chain is still there. */
 struct rte_mbuf *output_one_segment(struct worker *w, struct rte_mbuf *chain);
 /** output.c: send what waits for one port, or for all. */
 void tx_flush(struct worker *w, unsigned port);
@@ -363,18 +367,16 @@ tx_frame(struct worker *w, unsigned port, struct rte_mbuf *m)
 		tx_flush(w, port);
 }
 
-/** A packet the router made (data begins at its IP header): routed when the burst in hand is done. Counted as
- * originated. Takes it over. iface: link-local destinations leave there; else 0. */
-void originate(struct worker *w, struct rte_mbuf *m, uint8_t family, uint16_t vrf,
-	       uint16_t iface);
+/** A packet the router made (data begins at its IP header): routed when the burst in hand is done.
+ * Counted as originated. Takes it over. iface: link-local destinations leave there; else 0. */
+void originate(struct worker *w, struct rte_mbuf *m, uint8_t family, uint16_t vrf, uint16_t iface);
 
 /** output.c: the next place of a burst of ours, which is not full: all but the packet, its header
  * and its length are set. trace: its id, or 0. */
 unsigned own_place(struct burst *own, uint16_t vrf, uint16_t iface, uint8_t flags, uint32_t trace);
 
 /** The same as originate() for a packet that is counted already. */
-void route_own(struct worker *w, struct rte_mbuf *m, uint8_t family, uint16_t vrf,
-	       uint16_t iface);
+void route_own(struct worker *w, struct rte_mbuf *m, uint8_t family, uint16_t vrf, uint16_t iface);
 
 /* --- journey.c ------------------------------------------------------------------ */
 

@@ -25,9 +25,9 @@ struct candidate {
 	uint32_t hash, hash_any; /* of what is asked of the tables */
 	uint32_t ref;		 /* found; UDP_NONE: not, or damaged */
 	uint16_t place;
-	uint16_t size;		 /* UDP header and payload */
+	uint16_t size; /* UDP header and payload */
 	uint8_t family;
-	bool same;		 /* destination and port as of the one before: so is the answer */
+	bool same; /* destination and port as of the one before: so is the answer */
 };
 static_assert(sizeof(struct candidate) == 32, "two candidates a cache line");
 
@@ -58,12 +58,12 @@ load(const struct udp_hash *const *table)
 	return __atomic_load_n(table, __ATOMIC_ACQUIRE);
 }
 
-/* In the first eight bytes of an IPv4 header: version 4, 20 bytes long; no more fragments, offset 0.
- * In the second: UDP. As loaded by x86. */
-#define IP4_PLAIN_MASK	0xff3f0000000000ffull
-#define IP4_PLAIN	0x0000000000000045ull
-#define IP4_PROTO_MASK	0x000000000000ff00ull
-#define IP4_PROTO	((uint64_t)PROTO_UDP << 8)
+/* In the first eight bytes of an IPv4 header: version 4, 20 bytes long; no more fragments, offset
+ * 0. In the second: UDP. As loaded by x86. */
+#define IP4_PLAIN_MASK 0xff3f0000000000ffull
+#define IP4_PLAIN      0x0000000000000045ull
+#define IP4_PROTO_MASK 0x000000000000ff00ull
+#define IP4_PROTO      ((uint64_t)PROTO_UDP << 8)
 
 /* IPv4, no options, no fragment, undamaged, UDP, lengths that agree. */
 static inline bool
@@ -75,8 +75,8 @@ plain4(const uint8_t *h, uint32_t room, uint16_t *size)
 	memcpy(&first, h, 8);
 	memcpy(&second, h + 8, 8);
 	*size = udp;
-	return (((first & IP4_PLAIN_MASK) ^ IP4_PLAIN) |
-		((second & IP4_PROTO_MASK) ^ IP4_PROTO)) == 0 &&
+	return (((first & IP4_PLAIN_MASK) ^ IP4_PLAIN) | ((second & IP4_PROTO_MASK) ^ IP4_PROTO)) ==
+		       0 &&
 	       total <= room && udp >= 8 && udp + IP4_HEADER_MIN <= total &&
 	       !ip4_source_suspect(h[12]) && udp_sum_header(h) == 0xffff;
 }
@@ -150,8 +150,8 @@ ask(struct candidate *c, const struct view *v)
 }
 
 static inline unsigned
-pick_out(struct udp_own *own, const struct burst *b, const struct port *port,
-	 const struct view *v, struct candidate *candidates)
+pick_out(struct udp_own *own, const struct burst *b, const struct port *port, const struct view *v,
+	 struct candidate *candidates)
 {
 	const uint64_t mac_mask = port->any_mac ? 0 : 0xffffffffffff;
 	const uint64_t mac = port->mac & mac_mask;

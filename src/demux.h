@@ -60,7 +60,7 @@ struct udp_own {
 	struct local6 local6[LOCAL_CACHE];
 	struct peer peers[PEER_CACHE];
 	struct udp_datagram datagrams[UDP_BURST_MAX]; /**< found, to be delivered */
-	struct udp_datagram run[UDP_BURST_MAX];       /**< of them, those for one application */
+	struct udp_datagram run[UDP_BURST_MAX];	      /**< of them, those for one application */
 } __rte_cache_aligned;
 
 /** By worker id. */
@@ -75,8 +75,9 @@ void udp_own_destroy(void);
 /** demux.c: deliver what of the burst is plainly for a socket of ours, and close the gaps. */
 void demux_burst(struct worker *w, struct burst *b, const struct port *port);
 
-/** udp_input.c: place i is UDP to an address of ours, its UDP header at `upper` from the IP header, in the
- * first segment. Delivered, or dropped with its reason, or nobody listens: the sender is told. */
+/** udp_input.c: place i is UDP to an address of ours, its UDP header at `upper` from the IP header,
+ * in the first segment. Delivered, or dropped with its reason, or nobody listens: the sender is
+ * told. */
 void udp_input(struct worker *w, struct burst *b, unsigned i, uint8_t family, uint16_t upper);
 /** udp_input.c: place i is to a group or broadcast address. True: it was UDP that sockets are
  * bound for, and has been dealt with. */
@@ -101,8 +102,8 @@ unsigned udp_poll(struct worker *w);
 bool udp_address_mine4(struct udp_own *own, uint16_t vrf, uint32_t addr, uint32_t generation);
 bool udp_address_mine6(struct udp_own *own, uint16_t vrf, const uint8_t *addr, uint32_t generation);
 /** udp_address.c: the way to an address. The entry is the cache's: good until the next call. */
-struct peer *udp_address_way(struct udp_own *own, uint16_t vrf, uint8_t family,
-			     const uint8_t *addr, uint32_t generation);
+struct peer *udp_address_way(struct udp_own *own, uint16_t vrf, uint8_t family, const uint8_t *addr,
+			     uint32_t generation);
 /** udp_address.c: an address of the router's to speak from on this way; false: none. */
 bool udp_address_source(struct peer *way, struct ip_addr *source);
 

@@ -143,10 +143,11 @@ struct version {
 	uint8_t family;
 	uint8_t ttl_at; /* offset of TTL or hop limit */
 	enum drop_reason ttl, no_route;
-	uint8_t time_exceeded, unreachable;                 /* ICMP types */
+	uint8_t time_exceeded, unreachable;		      /* ICMP types */
 	uint8_t code_address, code_prohibited, code_no_route; /* of unreachable */
 	void (*drop_with_error)(struct worker *w, struct burst *b, unsigned i,
-				enum drop_reason reason, uint8_t type, uint8_t code, uint32_t value);
+				enum drop_reason reason, uint8_t type, uint8_t code,
+				uint32_t value);
 };
 
 static const struct version ip4 = {

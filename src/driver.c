@@ -15,8 +15,14 @@ static const struct driver drivers[] = {
 	{.name = "net_null", .multi_segs = true, .scatter = true, .spreads = true},
 	/* Hands on mbufs as they are. Receive queue N is what was put into transmit queue N,
 	 * of this port or of another one of this program: as many of each. */
-	{.name = "net_ring", .multi_segs = true, .scatter = true, .spreads = true, .paired = true,
-	 .same_buffers = true, .keeps_packets = true, .tx_buffers = 1024},
+	{.name = "net_ring",
+	 .multi_segs = true,
+	 .scatter = true,
+	 .spreads = true,
+	 .paired = true,
+	 .same_buffers = true,
+	 .keeps_packets = true,
+	 .tx_buffers = 1024},
 	/* Announces Ethernet's 1518 bytes and carries chains of any length. A queue the
 	 * peer does not have writes into somebody else's memory region. */
 	{.name = "net_memif",
@@ -30,18 +36,29 @@ static const struct driver drivers[] = {
 	{.name = "net_tap", .multi_segs = true, .spreads = true, .paired = true},
 	/* Its frames (framesz=) fit in one buffer or it does not start. All its sockets
 	 * share the traffic, polled or not; stopping closes them, starting opens none. */
-	{.name = "net_af_packet", .multi_segs = true, .all_rxq = true, .stops_for_good = true,
+	{.name = "net_af_packet",
+	 .multi_segs = true,
+	 .all_rxq = true,
+	 .stops_for_good = true,
 	 .max_frame = FRAME_ONE_BUFFER},
 	/* The fill ring of each queue is filled with as many buffers as it has places. */
-	{.name = "net_af_xdp", .all_rxq = true, .paired = true, .empty_burst_cleans = true,
-	 .keeps_rx_buffers = true, .rx_buffers = 2048, .tx_buffers = 2048},
+	{.name = "net_af_xdp",
+	 .all_rxq = true,
+	 .paired = true,
+	 .empty_burst_cleans = true,
+	 .keeps_rx_buffers = true,
+	 .rx_buffers = 2048,
+	 .tx_buffers = 2048},
 	/* The guest sends chains, on whichever queue it likes. */
 	{.name = "net_vhost", .multi_segs = true, .scatter = true, .all_rxq = true},
 	/* Queues are switched on by pairs, and the host then spreads over all of them. */
 	{.name = "net_virtio", .multi_segs = true, .spreads = true, .paired = true},
 	{.name = "net_virtio_user", .multi_segs = true, .spreads = true, .paired = true},
 	/* 82599 and X540: 4 bits in each of the 128 entries. X550 has 512 entries and 6 bits. */
-	{.name = "net_ixgbe", .reta_queues = 16, .reta_size = 128, .drops_in_queue_errors = true,
+	{.name = "net_ixgbe",
+	 .reta_queues = 16,
+	 .reta_size = 128,
+	 .drops_in_queue_errors = true,
 	 .flow = &flow_driver_82599},
 	{.name = "net_ixgbe", .drops_in_queue_errors = true, .flow = &flow_driver_82599},
 };

@@ -15,7 +15,7 @@
 struct flow_driver;
 
 struct driver {
-	const char *name;      /**< as dev_info.driver_name; NULL for one not listed */
+	const char *name; /**< as dev_info.driver_name; NULL for one not listed */
 
 	/** Transmits frames in several segments: without being asked, and as fast as others. */
 	bool multi_segs;
@@ -34,8 +34,9 @@ struct driver {
 
 	/** What a full queue of several loses is in q_errors and not in imissed. */
 	bool drops_in_queue_errors;
-	/** What it receives are the buffers that somebody has sent, as they are: of any pool, perhaps
-	 * held by others too. None is allocated, and each slot of a queue holds a whole packet. */
+	/** What it receives are the buffers that somebody has sent, as they are: of any pool,
+	 * perhaps held by others too. None is allocated, and each slot of a queue holds a whole
+	 * packet. */
 	bool same_buffers;
 	/** Packets still in its queues are not freed when it is closed. */
 	bool keeps_packets;

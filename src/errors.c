@@ -67,8 +67,7 @@ source_for(const struct about *p, const struct ip_addr *to, struct ip_addr *sour
 		return true;
 	for (unsigned id = 1; id < IFACE_MAX; id++) {
 		iface = iface_at(id);
-		if (iface != NULL && iface->vrf == p->vrf &&
-		    iface_source_for(iface, to, source) &&
+		if (iface != NULL && iface->vrf == p->vrf && iface_source_for(iface, to, source) &&
 		    !(to->family == AF_INET6 && ip6_is_link_local(source->bytes)))
 			return true;
 	}

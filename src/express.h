@@ -185,13 +185,13 @@ enum known {
 /* A packet that has been looked at. */
 struct passenger {
 	struct rte_mbuf *m;
-	uint8_t *h;       /* IP header */
+	uint8_t *h; /* IP header */
 	uint32_t value;
-	uint32_t sid;     /* next-hop index of the SID it came through; 0: none */
-	uint16_t len;     /* of the IP packet */
+	uint32_t sid;	  /* next-hop index of the SID it came through; 0: none */
+	uint16_t len;	  /* of the IP packet */
 	uint16_t sid_len; /* of the packet that came to the SID */
-	uint16_t vrf;     /* routed in */
-	uint16_t place;   /* in the burst */
+	uint16_t vrf;	  /* routed in */
+	uint16_t place;	  /* in the burst */
 };
 static_assert(sizeof(struct passenger) == 32, "two in a cache line");
 
@@ -201,7 +201,7 @@ struct express {
 	struct burst *b;
 	const struct vrf_fibs *fibs; /**< where packets of this port are routed */
 	uint16_t iface, vrf;
-	unsigned n;                  /**< passengers */
+	unsigned n;		     /**< passengers */
 	unsigned lookups4, lookups6; /**< how many of them are to be looked up */
 	struct out_run run;
 
@@ -211,7 +211,7 @@ struct express {
 	const struct nexthop *last_nh;
 
 	struct passenger passengers[BURST_MAX];
-	uint8_t known[BURST_MAX];    /**< enum known, of each */
+	uint8_t known[BURST_MAX]; /**< enum known, of each */
 };
 
 static inline void
@@ -265,10 +265,10 @@ take_out(struct burst *b, unsigned i, const struct nexthop *sid, unsigned header
 
 /* How an IP packet came to be looked at, and where that leads. */
 struct way {
-	uint32_t sid;     /* next-hop index of the SID it came through; 0: none */
-	uint32_t via;     /* next hop the SID has fixed; 0: none */
+	uint32_t sid;	  /* next-hop index of the SID it came through; 0: none */
+	uint32_t via;	  /* next hop the SID has fixed; 0: none */
 	uint16_t sid_len; /* of the packet that came to the SID */
-	uint16_t vrf;     /* to be routed in */
+	uint16_t vrf;	  /* to be routed in */
 };
 
 /* Place i is a passenger. */
@@ -363,10 +363,8 @@ static inline void
 look_tunnel(struct express *x, unsigned i, uint8_t *h, uint16_t len, const struct nexthop *sid)
 {
 	struct sid_counters *counters = &x->w->sids[sid->id];
-	struct way way = {.sid = sid->id,
-			  .via = sid->sid.nexthop,
-			  .sid_len = len,
-			  .vrf = sid->sid.table};
+	struct way way = {
+		.sid = sid->id, .via = sid->sid.nexthop, .sid_len = len, .vrf = sid->sid.table};
 	struct burst *b = x->b;
 	unsigned headers;
 	uint8_t proto;

@@ -135,8 +135,7 @@ control_unreachable(struct rte_mbuf *packet)
 		to = (struct ip_addr){.family = AF_INET};
 		memcpy(to.bytes, h + 12, 4);
 		if (icmp4_error_allowed(packet, meta->l3, len) &&
-		    net_source_for(meta->vrf, &to, &source, NULL) &&
-		    !ip_addr_equal(&to, &source) &&
+		    net_source_for(meta->vrf, &to, &source, NULL) && !ip_addr_equal(&to, &source) &&
 		    token_bucket_take(&unreachables, rte_rdtsc()))
 			made = icmp4_error(pool, packet, meta->l3, len, &error, &source);
 	} else {
@@ -144,8 +143,7 @@ control_unreachable(struct rte_mbuf *packet)
 					    .code = ICMP6_UNREACHABLE_ADDRESS};
 		to = ip6_addr(h + 8);
 		if (icmp6_error_allowed(packet, meta->l3, len, &error) &&
-		    net_source_for(meta->vrf, &to, &source, NULL) &&
-		    !ip_addr_equal(&to, &source) &&
+		    net_source_for(meta->vrf, &to, &source, NULL) && !ip_addr_equal(&to, &source) &&
 		    token_bucket_take(&unreachables, rte_rdtsc()))
 			made = icmp6_error(pool, packet, meta->l3, len, &error, &source);
 	}

@@ -21,35 +21,35 @@
 
 enum packet_kind {
 	/* worker to control thread */
-	PACKET_ARP,       /**< ARP header at l3 */
-	PACKET_ND,        /**< neighbour discovery, IPv6 header at l3 */
-	PACKET_RESOLVE,   /**< waits for next hop `nexthop` */
+	PACKET_ARP,	  /**< ARP header at l3 */
+	PACKET_ND,	  /**< neighbour discovery, IPv6 header at l3 */
+	PACKET_RESOLVE,	  /**< waits for next hop `nexthop` */
 	PACKET_CONNECTED, /**< waits for its destination on interface `nexthop`; IP header at l3 */
-	PACKET_PING,      /**< an ICMP message to the router that may answer a ping */
+	PACKET_PING,	  /**< an ICMP message to the router that may answer a ping */
 	/* worker to worker */
 	PACKET_FRAGMENT, /**< IP packet whose data starts at its header: to be reassembled */
 	/* control thread to worker */
-	PACKET_FRAME,   /**< complete frame for mbuf->port */
+	PACKET_FRAME,	/**< complete frame for mbuf->port */
 	PACKET_FORWARD, /**< IP packet at l3, TTL already decremented: send along `nexthop` */
-	PACKET_ROUTE,   /**< IP packet of the router's own at l3: look it up in `vrf` */
+	PACKET_ROUTE,	/**< IP packet of the router's own at l3: look it up in `vrf` */
 };
 
 /** Rides in the mbuf while it is between threads or held. */
 struct packet_meta {
-	uint8_t kind;    /**< enum packet_kind */
-	uint8_t family;  /**< AF_INET or AF_INET6, of the packet at l3 */
-	uint16_t iface;  /**< it came in on */
-	uint16_t vrf;    /**< it is routed in */
-	uint16_t l3;     /**< offset of the IP (or ARP) header in the data */
+	uint8_t kind;	/**< enum packet_kind */
+	uint8_t family; /**< AF_INET or AF_INET6, of the packet at l3 */
+	uint16_t iface; /**< it came in on */
+	uint16_t vrf;	/**< it is routed in */
+	uint16_t l3;	/**< offset of the IP (or ARP) header in the data */
 	union {
 		uint32_t nexthop;
 		struct {
 			uint8_t flags; /**< of its place in the burst */
-			uint8_t at;    /**< IPv6: offset of the fragment header, in units of 8 bytes */
-			uint8_t next;  /**< ... of the header that names it; 0: the IPv6 header */
-		} fragment;            /**< PACKET_FRAGMENT, on its way and while it is held */
+			uint8_t at; /**< IPv6: offset of the fragment header, in units of 8 bytes */
+			uint8_t next; /**< ... of the header that names it; 0: the IPv6 header */
+		} fragment;	      /**< PACKET_FRAGMENT, on its way and while it is held */
 	};
-	uint32_t trace;  /**< trace id, 0: not traced */
+	uint32_t trace; /**< trace id, 0: not traced */
 };
 
 extern int packet_meta_offset;

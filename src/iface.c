@@ -260,8 +260,7 @@ iface_init(struct err *err)
 {
 	struct port *port;
 
-	PORT_FOREACH(port)
-	{
+	PORT_FOREACH(port) {
 		char name[IFACE_NAME_LEN];
 		struct iface_control *c;
 
@@ -317,8 +316,7 @@ iface_vlan_add(struct iface_control *parent, const char *name, uint16_t vlan, st
 			       "%s: %s is a VLAN itself, and VLANs in VLANs are not "
 			       "supported yet",
 			       name, parent->name);
-	IFACE_FOREACH(c)
-	{
+	IFACE_FOREACH(c) {
 		if (c->port == parent->port && c->vlan == vlan)
 			return err_set(err, EEXIST, "%s: VLAN %u of %s is %s already", name, vlan,
 				       parent->name, c->name);
@@ -370,8 +368,7 @@ port_changed(uint16_t port, struct err *err)
 	struct iface_control *c;
 	int rc = 0;
 
-	IFACE_FOREACH(c)
-	{
+	IFACE_FOREACH(c) {
 		if (c->port == port && rc == 0)
 			rc = changed(c, err);
 	}
@@ -451,8 +448,7 @@ iface_set_mtu(struct iface_control *c, uint16_t mtu, struct err *err)
 		return rc;
 	c->mtu = mtu;
 	c->mtu_set = true;
-	IFACE_FOREACH(vlan)
-	{
+	IFACE_FOREACH(vlan) {
 		if (vlan->port == c->port && vlan->mtu > mtu)
 			vlan->mtu = mtu;
 	}
@@ -476,8 +472,7 @@ iface_set_mac(struct iface_control *c, const uint8_t mac[6], struct err *err)
 	if (rc < 0)
 		return rc;
 	c->mac_set = true;
-	IFACE_FOREACH(other)
-	{
+	IFACE_FOREACH(other) {
 		if (other->port == c->port)
 			memcpy(other->mac, mac, sizeof(other->mac));
 	}
@@ -518,13 +513,11 @@ iface_poll_links(void)
 	struct port *port;
 	bool any = false;
 
-	PORT_FOREACH(port)
-	{
+	PORT_FOREACH(port) {
 		if (port->started)
 			port_poll_link(port);
 	}
-	IFACE_FOREACH(c)
-	{
+	IFACE_FOREACH(c) {
 		bool carrier = ports[c->port].link_up;
 
 		any |= carrier != c->carrier;

@@ -66,7 +66,8 @@ struct vrf_fibs {
 extern struct vrf_fibs vrf_fibs[VRF_MAX];
 
 /** Grows with each change of a table, before anything the old answer named is let go of: an answer
- * is true while this is what it was before it was looked up. Never 0. Workers: load with acquire. */
+ * is true while this is what it was before it was looked up. Never 0. Workers: load with acquire.
+ */
 extern uint32_t route_generation;
 
 /* --- control thread only ---------------------------------------------------------- */

@@ -50,7 +50,8 @@ input_other(struct worker *w, struct burst *b, unsigned i, const struct port *po
 		return;
 	}
 	if (m->nb_segs != 1 &&
-	    packet_pull_up(m, (uint16_t)RTE_MIN(m->pkt_len, (uint32_t)RTE_ETHER_HDR_LEN + HEADER_ROOM)) != 0) {
+	    packet_pull_up(m, (uint16_t)RTE_MIN(m->pkt_len,
+						(uint32_t)RTE_ETHER_HDR_LEN + HEADER_ROOM)) != 0) {
 		drop(w, b, i, DROP_POOL_EMPTY);
 		return;
 	}

@@ -194,8 +194,8 @@ pass_header(struct worker *w, struct burst *b, unsigned i, uint8_t proto, uint16
 		error = (struct icmp_error){ICMP6_PARAMETER, ICMP6_PARAMETER_NEXT_HEADER,
 					    next_field};
 	} else if (proto != PROTO_ROUTING) {
-		reason = ip6_options_check(h, offset, (uint16_t)(8 + 8 * h[offset + 1]),
-					   &has_error, &error);
+		reason = ip6_options_check(h, offset, (uint16_t)(8 + 8 * h[offset + 1]), &has_error,
+					   &error);
 	} else if (h[offset + 3] != 0) {
 		/* RFC 8200 4.4: a type this address does not process. */
 		reason = DROP_IP6_EXT_HEADER;

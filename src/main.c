@@ -33,7 +33,10 @@
 #include "version.h"
 #include "worker.h"
 
-enum { EXIT_CONFIGURATION = 1, EXIT_USAGE = 2 };
+enum {
+	EXIT_CONFIGURATION = 1,
+	EXIT_USAGE = 2
+};
 
 /* Packets that may wait for neighbours. */
 #define HELD_MAX 1024
@@ -267,7 +270,8 @@ main(int argc, char **argv)
 	rte_set_application_usage_hook(usage);
 	used = rte_eal_init(argc, argv);
 	if (used < 0) {
-		fprintf(stderr, "noref: EAL cannot start%s%s; its own messages above say why. Usual "
+		fprintf(stderr,
+			"noref: EAL cannot start%s%s; its own messages above say why. Usual "
 			"reasons: no huge pages (reserve some, or --no-huge), another program with "
 			"the same --file-prefix\n",
 			rte_errno != 0 ? ": " : "", rte_errno != 0 ? rte_strerror(rte_errno) : "");

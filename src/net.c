@@ -21,7 +21,7 @@ tables_node(void)
 	struct port *port;
 
 	PORT_FOREACH(port)
-	return port->socket;
+		return port->socket;
 	return -1;
 }
 
@@ -132,8 +132,7 @@ any_source(uint16_t vrf, const struct ip_addr *to, struct ip_addr *source)
 
 	if (to->family == AF_INET6 && ip6_is_link_local(to->bytes))
 		return false;
-	IFACE_FOREACH(c)
-	{
+	IFACE_FOREACH(c) {
 		if (c->vrf == vrf && iface_source_for(iface_at(c->id), to, source))
 			return true;
 	}

@@ -132,7 +132,7 @@ static void
 write_ethertype(char *ip, uint8_t version)
 {
 	uint16_t type = rte_cpu_to_be_16((version & 0xf0) == 0x40 ? RTE_ETHER_TYPE_IPV4
-							     : RTE_ETHER_TYPE_IPV6);
+								  : RTE_ETHER_TYPE_IPV6);
 
 	memcpy(ip - 2, &type, sizeof(type));
 }

@@ -75,7 +75,7 @@ port_rss_text(const struct port *port, char *text, size_t size)
 
 static const size_t counters[] = {
 	offsetof(struct rte_eth_stats, ipackets), offsetof(struct rte_eth_stats, opackets),
-	offsetof(struct rte_eth_stats, ibytes),   offsetof(struct rte_eth_stats, obytes),
+	offsetof(struct rte_eth_stats, ibytes),	  offsetof(struct rte_eth_stats, obytes),
 	offsetof(struct rte_eth_stats, imissed),  offsetof(struct rte_eth_stats, ierrors),
 	offsetof(struct rte_eth_stats, oerrors),  offsetof(struct rte_eth_stats, rx_nombuf),
 };

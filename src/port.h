@@ -27,43 +27,45 @@ struct verdict;
 
 struct port {
 	/* Read by workers for every burst. */
-	uint64_t mac;               /**< own address in the low 48 bits, read as little-endian */
-	const uint16_t *vlan_iface; /**< interface of each VLAN id (4,096 entries; 0: none), or NULL */
+	uint64_t mac; /**< own address in the low 48 bits, read as little-endian */
+	const uint16_t
+		*vlan_iface; /**< interface of each VLAN id (4,096 entries; 0: none), or NULL */
 	const struct verdict *verdict; /**< of every packet, before anything else; NULL: none */
-	const struct ruleset *rules; /**< software flow rules; NULL: none, the classifier is not entered */
-	uint16_t iface;             /**< interface of untagged frames */
-	uint16_t id;                /**< ethdev port id */
+	const struct ruleset
+		*rules; /**< software flow rules; NULL: none, the classifier is not entered */
+	uint16_t iface; /**< interface of untagged frames */
+	uint16_t id;	/**< ethdev port id */
 	uint16_t nb_rxq, nb_txq;
-	uint16_t mtu;               /**< largest IP packet */
-	bool any_mac;               /**< take frames whatever their destination MAC */
-	bool tx_up;                 /**< frames may be transmitted */
-	bool tx_cleanup;            /**< rte_eth_tx_done_cleanup() works on it */
-	bool tx_empty_burst;        /**< sending nothing takes back what has been sent */
-	bool tx_multi_segs;         /**< segments chains can be transmitted as they are */
-	bool mixed;                 /**< packets come in buffers that others may hold as well */
-	bool udp_sum_believed;      /**< the device checks UDP, and may be believed when it says good */
+	uint16_t mtu;	       /**< largest IP packet */
+	bool any_mac;	       /**< take frames whatever their destination MAC */
+	bool tx_up;	       /**< frames may be transmitted */
+	bool tx_cleanup;       /**< rte_eth_tx_done_cleanup() works on it */
+	bool tx_empty_burst;   /**< sending nothing takes back what has been sent */
+	bool tx_multi_segs;    /**< segments chains can be transmitted as they are */
+	bool mixed;	       /**< packets come in buffers that others may hold as well */
+	bool udp_sum_believed; /**< the device checks UDP, and may be believed when it says good */
 	/** UDP sockets that packets of this port may be for, or NULL; see demux.h. */
 	const struct udp_tables *demux;
 
 	/* Control thread only from here on. */
 	bool present __rte_cache_aligned;
-	bool started;               /**< may be polled and sent to */
-	bool device_runs;           /**< started, or stopped only for us: see driver.h */
-	bool admin_up;              /**< `ip link set dev P up`: true from the start */
+	bool started;	  /**< may be polled and sent to */
+	bool device_runs; /**< started, or stopped only for us: see driver.h */
+	bool admin_up;	  /**< `ip link set dev P up`: true from the start */
 	bool promisc;
-	bool mac_in_software;       /**< the device could not take our MAC: it is filtered here */
+	bool mac_in_software; /**< the device could not take our MAC: it is filtered here */
 	bool mtu_in_software;
-	bool link_up;               /**< carrier as last seen */
-	int socket;                 /**< NUMA socket, 0 when unknown */
+	bool link_up; /**< carrier as last seen */
+	int socket;   /**< NUMA socket, 0 when unknown */
 	uint16_t rxd, txd;
 	uint8_t mac_bytes[6];
 	char name[RTE_ETH_NAME_MAX_LEN];
 	const char *driver;
 	struct pool *pool;
 	const struct driver *about; /**< what the driver does not announce */
-	uint64_t rss_types;         /**< RTE_ETH_RSS_* in use, 0: no RSS */
+	uint64_t rss_types;	    /**< RTE_ETH_RSS_* in use, 0: no RSS */
 	uint64_t rx_offloads, tx_offloads;
-	uint8_t mac_device[6];      /**< what the device takes for its own */
+	uint8_t mac_device[6];		 /**< what the device takes for its own */
 	struct rte_eth_stats stats_base; /**< device counters when last cleared, or started */
 	struct rte_eth_stats stats_past; /**< counted from last cleared to last stopped */
 };
@@ -78,10 +80,10 @@ extern struct port ports[RTE_MAX_ETHPORTS];
 /** What ports need to know about the workers. */
 struct port_plan {
 	const struct options *options;
-	unsigned workers;        /**< number of workers */
-	const unsigned *lcores;  /**< their lcores */
-	uint32_t ring_slots;     /**< slots of all rings between threads, for sizing pools */
-	uint32_t held;           /**< packets held for neighbours and the like */
+	unsigned workers;	/**< number of workers */
+	const unsigned *lcores; /**< their lcores */
+	uint32_t ring_slots;	/**< slots of all rings between threads, for sizing pools */
+	uint32_t held;		/**< packets held for neighbours and the like */
 };
 
 /**
@@ -90,8 +92,8 @@ struct port_plan {
  * everything made so far is released.
  */
 int ports_open(const struct port_plan *plan, struct err *err);
-/** Stop and close the ports, then free the pools. Returns buffers that are missing, and says so. Those
- * that a driver is known never to give back are not. */
+/** Stop and close the ports, then free the pools. Returns buffers that are missing, and says so.
+ * Those that a driver is known never to give back are not. */
 unsigned ports_close(void);
 
 /** Start the device (rx, tx) as it is to be: MAC, promiscuous and multicast modes included. Sets

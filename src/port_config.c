@@ -310,8 +310,8 @@ port_apply_filters(struct port *port, struct err *err)
 	ret = rte_eth_allmulticast_enable(port->id);
 	if (ret < 0)
 		promisc = true;
-	ret = promisc ? rte_eth_promiscuous_enable(port->id) :
-			rte_eth_promiscuous_disable(port->id);
+	ret = promisc ? rte_eth_promiscuous_enable(port->id)
+		      : rte_eth_promiscuous_disable(port->id);
 	/* A device without the mode is one without a filter: it delivers everything. */
 	if (ret < 0 && ret != -ENOTSUP)
 		return err_set(err, -ret, "promiscuous mode %s: %s", promisc ? "on" : "off",

@@ -12,7 +12,7 @@
 
 #define DESCRIPTORS_DEFAULT 1024
 #define DESCRIPTORS_LEAST   128
-#define MTU_DEFAULT         1500
+#define MTU_DEFAULT	    1500
 
 #define POOLS_MAX (RTE_MAX_NUMA_NODES > RTE_MAX_ETHPORTS ? RTE_MAX_NUMA_NODES : RTE_MAX_ETHPORTS)
 
@@ -119,8 +119,8 @@ choose_queues(struct port *port, const struct port_plan *plan, const struct rte_
 	asked = RTE_MAX(transmit_queues(port, plan), 1U);
 	port->nb_txq = (uint16_t)RTE_MIN(asked, info->max_tx_queues);
 	if (plan->options->txq > port->nb_txq)
-		printf("port %u %s: %u transmit queues asked, there are %u\n", port->id,
-		       port->name, plan->options->txq, port->nb_txq);
+		printf("port %u %s: %u transmit queues asked, there are %u\n", port->id, port->name,
+		       plan->options->txq, port->nb_txq);
 	return 0;
 }
 
@@ -148,12 +148,13 @@ tx_buffers(const struct port *p, uint32_t segments)
 	return p->about->same_buffers ? slots * segments : slots;
 }
 
-/** What can hold buffers of the pool that feeds `fed`, or, with fed NULL, all ports on the socket. */
+/** What can hold buffers of the pool that feeds `fed`, or, with fed NULL, all ports on the socket.
+ */
 static struct pool_demand
 demand_on(int socket, const struct port *fed, const struct port_plan *plan)
 {
-	uint16_t room = plan->options->mbuf_size != 0 ? plan->options->mbuf_size :
-							RTE_MBUF_DEFAULT_BUF_SIZE;
+	uint16_t room = plan->options->mbuf_size != 0 ? plan->options->mbuf_size
+						      : RTE_MBUF_DEFAULT_BUF_SIZE;
 	struct pool_demand d = {
 		.workers = plan->workers,
 		.burst = plan->options->burst,
@@ -210,19 +211,21 @@ create_pool(const struct port *port, const struct port_plan *plan, unsigned perc
 		size = (uint32_t)((uint64_t)pool_size_for(&demand) * percent / 100);
 		size = RTE_MAX(size, pool_size_min(&demand));
 		if (left != UINT64_MAX && pool_bytes(size, o->mbuf_size) > left / 8 * 7)
-			return err_set(err, ENOMEM,
-				       "%u buffers for the queues of %s need %u MiB and %u MiB "
-				       "are left: give more (EAL option -m, or hugepages), or ask for "
-				       "less (--rxd, --txd, --rxq, --txq, --total-num-mbufs)",
-				       size, fed != NULL ? port->name : "all ports",
-				       (unsigned)(pool_bytes(size, o->mbuf_size) >> 20),
-				       (unsigned)(left / 8 * 7 >> 20));
+			return err_set(
+				err, ENOMEM,
+				"%u buffers for the queues of %s need %u MiB and %u MiB "
+				"are left: give more (EAL option -m, or hugepages), or ask for "
+				"less (--rxd, --txd, --rxq, --txq, --total-num-mbufs)",
+				size, fed != NULL ? port->name : "all ports",
+				(unsigned)(pool_bytes(size, o->mbuf_size) >> 20),
+				(unsigned)(left / 8 * 7 >> 20));
 	}
 	if (fed != NULL)
 		snprintf(name, sizeof(name), "pool_port%u", port->id);
 	else
 		snprintf(name, sizeof(name), "pool%d", port->socket);
-	return pool_create(&pools[pool_count], name, port->socket, size, o->mbuf_size, &demand, err);
+	return pool_create(&pools[pool_count], name, port->socket, size, o->mbuf_size, &demand,
+			   err);
 }
 
 static int
@@ -286,10 +289,12 @@ make_pools(const struct port_plan *plan, struct err *err)
 		return ret;
 	if (n != DESCRIPTORS_DEFAULT)
 		printf("memory is short: %u descriptors a queue instead of %u (EAL option -m, or "
-		       "hugepages, gives more)\n", n, DESCRIPTORS_DEFAULT);
+		       "hugepages, gives more)\n",
+		       n, DESCRIPTORS_DEFAULT);
 	if (percent != 100)
 		printf("memory is short: %u %% of the buffers that queues, caches and rings could "
-		       "hold together: packets may be lost for want of one\n", percent);
+		       "hold together: packets may be lost for want of one\n",
+		       percent);
 	return 0;
 }
 
@@ -343,7 +348,8 @@ say(const struct port *port)
 	printf("port %u %s (%s): %u rx / %u tx queues, %u/%u descriptors, MTU %u%s, RSS %s%s%s\n",
 	       port->id, port->name, port->driver, port->nb_rxq, port->nb_txq, port->rxd, port->txd,
 	       port->mtu, port->mtu_in_software ? " in software" : "",
-	       port_rss_text(port, rss, sizeof(rss)), port->tx_multi_segs ? ", several segments" : "",
+	       port_rss_text(port, rss, sizeof(rss)),
+	       port->tx_multi_segs ? ", several segments" : "",
 	       port->mac_in_software ? ", MAC filter in software" : "");
 }
 

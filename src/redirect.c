@@ -26,7 +26,7 @@
 #define TAG_DEMUX    1 /* RESUME_DEMUX */
 #define TAG_TRACED   2 /* packet_meta has its trace id */
 #define TAG_FRAGMENT 4 /* packet_meta says more: for reassemble_handed() */
-#define TAGS         ((uintptr_t)(TAG_DEMUX | TAG_TRACED | TAG_FRAGMENT))
+#define TAGS	     ((uintptr_t)(TAG_DEMUX | TAG_TRACED | TAG_FRAGMENT))
 
 static_assert(__alignof__(struct rte_mbuf) > TAGS, "tags are bits no mbuf's address has");
 

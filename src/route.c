@@ -123,10 +123,9 @@ tables_changed(void)
 static int
 fib_set(struct vrf *v, const struct ip_prefix *prefix, uint32_t nexthop, uint32_t user, int best)
 {
-	int rc = prefix->addr.family == AF_INET
-			 ? fib4_set(v->fib4, prefix, nexthop, user)
-			 : fib6_set(v->fib6, prefix, nexthop, user,
-				    best == ROUTE_SID ? FIB6_FRONT : 0);
+	int rc = prefix->addr.family == AF_INET ? fib4_set(v->fib4, prefix, nexthop, user)
+						: fib6_set(v->fib6, prefix, nexthop, user,
+							   best == ROUTE_SID ? FIB6_FRONT : 0);
 
 	tables_changed();
 	return rc;

@@ -13,7 +13,7 @@
 #include "vrf.h"
 
 #define TRACE_MAX  1000 /* packets */
-#define STEPS_MAX  24   /* per packet; the last is kept for its end */
+#define STEPS_MAX  24	/* per packet; the last is kept for its end */
 #define HEADER_MAX 40
 
 static_assert(sizeof(struct rule_verdict) <= HEADER_MAX, "a step has room for it");
@@ -36,7 +36,7 @@ struct record {
 struct trace_set {
 	uint32_t wanted;  /* records */
 	uint32_t claimed; /* may run past wanted */
-	int32_t port;     /* only packets from there, or -1 */
+	int32_t port;	  /* only packets from there, or -1 */
 	struct record records[];
 };
 
@@ -157,7 +157,7 @@ describe_lookup(const struct step *s, char *text, size_t size)
 	int rc;
 
 	memcpy(dst.bytes, s->header, s->header_len);
-	rc = fibs->fib4 == NULL          ? -ENOENT
+	rc = fibs->fib4 == NULL	     ? -ENOENT
 	     : dst.family == AF_INET ? fib4_match(fibs->fib4, &dst, &entry)
 				     : fib6_match(fibs->fib6, &dst, &entry);
 	if (rc == 0)
@@ -198,8 +198,8 @@ describe_rule(const struct step *s, char *text, size_t size)
 		bool target;
 	} fates[] = {
 		[FLOW_PASSTHRU] = {"passthru", false}, [FLOW_ACCEPT] = {"accept", false},
-		[FLOW_DROP] = {"drop", false},         [FLOW_QUEUE] = {"queue", true},
-		[FLOW_LCORE] = {"lcore", true},        [FLOW_PORT] = {"represented_port", true},
+		[FLOW_DROP] = {"drop", false},	       [FLOW_QUEUE] = {"queue", true},
+		[FLOW_LCORE] = {"lcore", true},	       [FLOW_PORT] = {"represented_port", true},
 		[FLOW_JUMP] = {"jump to group", true},
 	};
 	struct rule_verdict rule;
@@ -235,7 +235,8 @@ describe(const struct step *s, char *text, size_t size)
 
 	switch ((enum trace_kind)s->kind) {
 	case TRACE_RECEIVED:
-		snprintf(text, size, "received on port %u queue %u, %u bytes", s->a, s->b, s->value);
+		snprintf(text, size, "received on port %u queue %u, %u bytes", s->a, s->b,
+			 s->value);
 		break;
 	case TRACE_VERDICT:
 		snprintf(text, size, "verdict: %s", verdict_name((enum verdict_kind)s->a));
@@ -389,8 +390,8 @@ trace_show(struct call *call)
 		show_record(call->out, i + 1, &set->records[i]);
 	out_json_end(call->out);
 	if (n == 0)
-		out_text(call->out, set == NULL ? "nothing is traced: trace add N\n"
-						: "no packet yet\n");
+		out_text(call->out,
+			 set == NULL ? "nothing is traced: trace add N\n" : "no packet yet\n");
 	return 0;
 }
 
@@ -414,9 +415,10 @@ void
 trace_commands_register(struct console *console)
 {
 	static const struct command commands[] = {
-		{"trace add N [dev PORT]", "follow the next N packets (received on PORT)", trace_add,
+		{"trace add N [dev PORT]", "follow the next N packets (received on PORT)",
+		 trace_add, NULL},
+		{"trace show", "what happened to each traced packet, step by step", trace_show,
 		 NULL},
-		{"trace show", "what happened to each traced packet, step by step", trace_show, NULL},
 		{"trace clear", "forget traces, stop tracing", trace_clear, NULL},
 	};
 

@@ -20,26 +20,26 @@ struct burst;
 
 /** What a step says; a and b by kind. */
 enum trace_kind {
-	TRACE_RECEIVED,  /**< a: port, b: queue, value: bytes */
-	TRACE_VERDICT,   /**< a: enum verdict_kind */
-	TRACE_PROGRAM,   /**< a: code of a program, XDP_ABORTED... */
-	TRACE_LCORE,     /**< goes on with the worker on lcore a */
-	TRACE_RULE,      /**< a flow rule matched; header: struct rule_verdict */
-	TRACE_VLAN,      /**< a: interface */
-	TRACE_IP4,       /**< header: 20 bytes */
-	TRACE_IP6,       /**< header: 40 bytes */
-	TRACE_SID,       /**< value: next-hop index of the SID, a: segments left or 255, b: outcome */
-	TRACE_LOOKUP,    /**< value: result, a: VRF, b: family; header: the address */
-	TRACE_NEXTHOP,   /**< value: next-hop index */
-	TRACE_ERROR,     /**< ICMP error made; a: type, b: code */
+	TRACE_RECEIVED, /**< a: port, b: queue, value: bytes */
+	TRACE_VERDICT,	/**< a: enum verdict_kind */
+	TRACE_PROGRAM,	/**< a: code of a program, XDP_ABORTED... */
+	TRACE_LCORE,	/**< goes on with the worker on lcore a */
+	TRACE_RULE,	/**< a flow rule matched; header: struct rule_verdict */
+	TRACE_VLAN,	/**< a: interface */
+	TRACE_IP4,	/**< header: 20 bytes */
+	TRACE_IP6,	/**< header: 40 bytes */
+	TRACE_SID,     /**< value: next-hop index of the SID, a: segments left or 255, b: outcome */
+	TRACE_LOOKUP,  /**< value: result, a: VRF, b: family; header: the address */
+	TRACE_NEXTHOP, /**< value: next-hop index */
+	TRACE_ERROR,   /**< ICMP error made; a: type, b: code */
 	TRACE_FRAGMENTS, /**< a: how many */
-	TRACE_HELD,      /**< a fragment, until the others are there */
-	TRACE_WHOLE,     /**< its datagram is complete and goes on; value: bytes */
+	TRACE_HELD,	 /**< a fragment, until the others are there */
+	TRACE_WHOLE,	 /**< its datagram is complete and goes on; value: bytes */
 	/* ends */
-	TRACE_SENT,      /**< a: port, value: bytes */
+	TRACE_SENT,	 /**< a: port, value: bytes */
 	TRACE_DELIVERED, /**< to the router itself; value: UDP socket + 1, or 0 */
-	TRACE_DROPPED,   /**< a: enum drop_reason */
-	TRACE_HANDED,    /**< a: enum packet_kind */
+	TRACE_DROPPED,	 /**< a: enum drop_reason */
+	TRACE_HANDED,	 /**< a: enum packet_kind */
 };
 
 /** Tested once per burst: some packets are still to be traced (on this port). Workers. */

@@ -34,8 +34,7 @@ settle(struct worker *w, struct udp_own *own, const struct udp_datagram *d, uint
 
 /* n datagrams of one application. */
 static void
-hand(struct worker *w, struct udp_own *own, struct udp_app *app, struct udp_datagram *d,
-     unsigned n)
+hand(struct worker *w, struct udp_own *own, struct udp_app *app, struct udp_datagram *d, unsigned n)
 {
 	uint16_t len[UDP_BURST_MAX];
 

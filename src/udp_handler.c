@@ -23,10 +23,10 @@
 struct place {
 	struct noref_udp_worker seen; /* by the handler */
 	struct udp_worker *worker;
-	unsigned replies;	      /* waiting to be sent when handle() returns */
+	unsigned replies; /* waiting to be sent when handle() returns */
 	struct udp_outgoing out[UDP_BURST_MAX];
 	struct noref_udp_datagram datagrams[UDP_BURST_MAX];
-	uint8_t whole[DATAGRAM_MAX];  /* a datagram that came in several pieces */
+	uint8_t whole[DATAGRAM_MAX]; /* a datagram that came in several pieces */
 } __rte_cache_aligned;
 
 /* A handler that sockets are bound to. */

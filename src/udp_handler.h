@@ -16,7 +16,8 @@ struct noref_udp_handler;
 /** Make `app handler ...` known. */
 void udp_handler_register(void);
 /** Load a shared object under a name. -EINVAL, -EACCES (whoever could change it is not root),
- * -EEXIST, -ENOEXEC (not an object, or another ABI) with err; nothing of it has been called then. */
+ * -EEXIST, -ENOEXEC (not an object, or another ABI) with err; nothing of it has been called then.
+ */
 int udp_handler_load(const char *path, const char *name, struct err *err);
 /** A handler that is part of the program. */
 int udp_handler_add(const char *name, const struct noref_udp_handler *handler, struct err *err);

@@ -136,7 +136,8 @@ check_file(int fd, const char *path, struct err *err)
 	return 0;
 }
 
-/* --- loading ------------------------------------------------------------------------------------ */
+/* --- loading ------------------------------------------------------------------------------------
+ */
 
 static const struct noref_udp_handler *
 look_inside(void *object, const char *path, struct err *err)

@@ -38,8 +38,7 @@ sum_ok(const struct burst *b, unsigned i, uint8_t family, uint16_t upper, uint16
 
 /* Its header and payload are what they say: *size bytes. Else it has been dropped. */
 static bool
-check(struct worker *w, struct burst *b, unsigned i, uint8_t family, uint16_t upper,
-      uint16_t *size)
+check(struct worker *w, struct burst *b, unsigned i, uint8_t family, uint16_t upper, uint16_t *size)
 {
 	uint16_t room = (uint16_t)(b->len[i] - upper);
 
@@ -225,7 +224,8 @@ udp_group_joined6(const struct burst *b, unsigned i)
 	struct ip6_walk walk;
 	struct udp_flow f;
 
-	if (ip6_walk(h, b->len[i], contiguous(b, i), h[6], IP6_HEADER, 6, true, false, &walk) != 0 ||
+	if (ip6_walk(h, b->len[i], contiguous(b, i), h[6], IP6_HEADER, 6, true, false, &walk) !=
+		    0 ||
 	    walk.proto != PROTO_UDP || contiguous(b, i) < walk.offset + UDP_HEADER)
 		return false;
 	f = flow_of(b, i, AF_INET6, walk.offset);

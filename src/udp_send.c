@@ -12,7 +12,7 @@
 #include "ip.h"
 #include "udp_sum.h"
 
-#define UDP_HEADER 8
+#define UDP_HEADER  8
 #define TTL_DEFAULT 64 /* RFC 1700, as ping's */
 
 /* What the headers of a datagram say. Addresses as in the packet, ports in host order. */
@@ -263,8 +263,8 @@ way_out(struct udp_own *own, const struct udp_socket *s, const struct udp_outgoi
 		return -ENETUNREACH;
 	}
 	*mtu = nh->type == NEXTHOP_ADJACENT && !scoped(to) ? nh->mtu
-	       : iface != NULL				    ? iface->mtu
-							    : UINT16_MAX;
+	       : iface != NULL				   ? iface->mtu
+							   : UINT16_MAX;
 	return 0;
 }
 

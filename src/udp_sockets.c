@@ -44,8 +44,8 @@ counters_unreserve(struct udp_counters *counters)
 static struct udp_own *
 own_create(struct worker *w)
 {
-	struct udp_own *own = rte_zmalloc_socket("udp", sizeof(*own), RTE_CACHE_LINE_SIZE,
-						 w->socket);
+	struct udp_own *own =
+		rte_zmalloc_socket("udp", sizeof(*own), RTE_CACHE_LINE_SIZE, w->socket);
 
 	if (own == NULL)
 		return NULL;
@@ -116,7 +116,8 @@ udp_sockets_clear(uint32_t id)
 	base[id] = now;
 }
 
-/* --- the whole --------------------------------------------------------------------------------- */
+/* --- the whole ---------------------------------------------------------------------------------
+ */
 
 int
 udp_sockets_init(struct err *err)
@@ -178,7 +179,8 @@ count_in(uint16_t vrf, int n)
 		refresh_ports();
 }
 
-/* --- bind ------------------------------------------------------------------------------------------ */
+/* --- bind
+ * ------------------------------------------------------------------------------------------ */
 
 const char *
 udp_address_format(const struct ip_addr *addr, uint16_t port, char buf[UDP_ADDRESS_TEXT])
@@ -263,7 +265,8 @@ udp_sockets_close(uint32_t id, struct err *err)
 	return rc;
 }
 
-/* --- connect ----------------------------------------------------------------------------------------- */
+/* --- connect
+ * ----------------------------------------------------------------------------------------- */
 
 int
 udp_sockets_connect(uint32_t id, const struct ip_addr *remote, uint16_t port, struct err *err)
@@ -292,7 +295,8 @@ udp_sockets_connect(uint32_t id, const struct ip_addr *remote, uint16_t port, st
 	return udp_connect(sockets, id, remote, port, &local, err);
 }
 
-/* --- what they are bound to changes --------------------------------------------------------------------- */
+/* --- what they are bound to changes
+ * --------------------------------------------------------------------- */
 
 int
 udp_sockets_iface_moved(const struct iface_control *c, struct err *err)

@@ -18,8 +18,9 @@ int udp_sockets_init(struct err *err);
 /** After workers have stopped for good, before net_fini(). */
 void udp_sockets_fini(void);
 
-/** udp_bind() for an address that must be the router's own, a group's or a broadcast. -EADDRNOTAVAIL,
- * -EINVAL (a link-local address without interface) and what udp_bind() says, with err. */
+/** udp_bind() for an address that must be the router's own, a group's or a broadcast.
+ * -EADDRNOTAVAIL, -EINVAL (a link-local address without interface) and what udp_bind() says, with
+ * err. */
 int udp_sockets_bind(const struct udp_bind *bind, uint32_t *id, struct err *err);
 /** May it be bound there as things are? 0 or as above. */
 int udp_sockets_check(const struct udp_bind *bind, struct err *err);

@@ -12,11 +12,12 @@
 
 #include "ip.h"
 
-/** Where bytes go that end a datagram: from the end of a vector to its start, by how many they are (1 to
- * 15). A byte of 0x80 makes a zero. */
+/** Where bytes go that end a datagram: from the end of a vector to its start, by how many they are
+ * (1 to 15). A byte of 0x80 makes a zero. */
 static const uint8_t udp_sum_tails[32] = {
-	0,    1,    2,	  3,	4,    5,    6,	  7,	8,    9,    10,	  11,	12,   13,   14,	  15,
-	0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
+	0,    1,    2,	  3,	4,    5,    6,	  7,	8,    9,    10,
+	11,   12,   13,	  14,	15,   0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
+	0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
 };
 
 /** Eight words more into four sums of 32 bits: no carry is lost in the 64 KiB of a datagram. */
@@ -25,8 +26,8 @@ udp_sum_add(__m128i sum, __m128i words)
 {
 	const __m128i low = _mm_set1_epi32(0xffff);
 
-	return _mm_add_epi32(sum, _mm_add_epi32(_mm_and_si128(words, low),
-						_mm_srli_epi32(words, 16)));
+	return _mm_add_epi32(sum,
+			     _mm_add_epi32(_mm_and_si128(words, low), _mm_srli_epi32(words, 16)));
 }
 
 static inline uint64_t
@@ -37,7 +38,8 @@ udp_sum_all(__m128i sum)
 	return (low & 0xffffffff) + (low >> 32) + (high & 0xffffffff) + (high >> 32);
 }
 
-/** Words of n bytes at p, unfolded; 16 bytes in front of p's end can be read: a header lies there. */
+/** Words of n bytes at p, unfolded; 16 bytes in front of p's end can be read: a header lies there.
+ */
 static inline uint64_t
 udp_sum_bytes(const uint8_t *p, unsigned n)
 {

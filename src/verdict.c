@@ -159,7 +159,8 @@ swap_other(struct worker *w, const struct batch *batch, unsigned i, const struct
 		return NULL;
 	}
 	packets_unguard(&m, 1);
-	if (packet_make_writable(&m, 0, RTE_ETHER_HDR_LEN, pool_for_socket(w->socket)->mempool) != 0) {
+	if (packet_make_writable(&m, 0, RTE_ETHER_HDR_LEN, pool_for_socket(w->socket)->mempool) !=
+	    0) {
 		drop_one(w, batch, i, m, DROP_POOL_EMPTY);
 		return NULL;
 	}

@@ -112,8 +112,7 @@ worker_create(unsigned id, unsigned lcore, struct err *err)
 	w->to_control = ring_create("to_control", id, 0, CONTROL_RING, socket, err);
 	w->from_control = ring_create("from_control", 0, id, CONTROL_RING, socket, err);
 	w->notes = ring_create("notes", id, 0, NOTE_RING, socket, err);
-	if (w->sids == NULL || w->to_control == NULL || w->from_control == NULL ||
-	    w->notes == NULL)
+	if (w->sids == NULL || w->to_control == NULL || w->from_control == NULL || w->notes == NULL)
 		return NULL;
 	/* Linux's icmp_msgs_per_sec and icmp_msgs_burst. */
 	token_bucket_init(&w->errors, rte_get_tsc_hz(), 1000, 50);
@@ -126,8 +125,7 @@ workers_create(const struct options *opts, struct err *err)
 	unsigned lcore;
 
 	options = opts;
-	RTE_LCORE_FOREACH_WORKER(lcore)
-	{
+	RTE_LCORE_FOREACH_WORKER(lcore) {
 		count++;
 		if (worker_create(count - 1, lcore, err) == NULL)
 			return -ENOMEM;
@@ -229,7 +227,8 @@ static struct handover *
 handover_create(unsigned from, unsigned to, struct err *err)
 {
 	int socket = workers[from]->socket;
-	struct handover *h = rte_zmalloc_socket("handover", sizeof(*h), RTE_CACHE_LINE_SIZE, socket);
+	struct handover *h =
+		rte_zmalloc_socket("handover", sizeof(*h), RTE_CACHE_LINE_SIZE, socket);
 
 	if (h == NULL) {
 		err_set(err, ENOMEM, "no memory for packets from worker to worker");
@@ -321,8 +320,7 @@ workers_launch(struct err *err)
 		if (rc != 0)
 			return rc;
 		for (uint16_t q = 0; q < port->nb_rxq; q++)
-			port_warn_numa(port,
-				       workers[queue_owner(port->id, q, nth++)]->lcore);
+			port_warn_numa(port, workers[queue_owner(port->id, q, nth++)]->lcore);
 	}
 	if (publish_polls() != 0)
 		return err_set(err, ENOMEM, "no memory for the list of queues");

@@ -29,8 +29,8 @@ void workers_drain(void);
 void workers_join(void);
 void workers_destroy(void);
 
-/** No worker polls or transmits on the port any more when this returns (frames for it are dropped as
- * port_down); false: nothing. Then the device may be stopped. */
+/** No worker polls or transmits on the port any more when this returns (frames for it are dropped
+ * as port_down); false: nothing. Then the device may be stopped. */
 void workers_release_port(const struct port *port);
 /** Poll and transmit again. */
 void workers_adopt_port(const struct port *port);
@@ -66,7 +66,7 @@ void drops_clear(void);
 /** Per-SID counters, one per worker and next-hop index. */
 struct sid_counters {
 	uint64_t packets;
-	uint64_t bytes;  /**< of the IPv6 packets as received */
+	uint64_t bytes;	 /**< of the IPv6 packets as received */
 	uint64_t errors; /**< packets the behaviour could not be applied to */
 } __rte_aligned(32);
 /** Sum over workers for a SID's next-hop index, since it was created or cleared. */

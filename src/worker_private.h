@@ -9,8 +9,8 @@
 /** By worker id, 0 to workers_count() - 1. Control thread. */
 struct worker *worker_at(unsigned id);
 
-/** Rings from every other worker to this one, if there are none yet; polled when this returns. 0, or a
- * negative errno with err. Control thread. */
+/** Rings from every other worker to this one, if there are none yet; polled when this returns. 0,
+ * or a negative errno with err. Control thread. */
 int worker_open_handover(unsigned to, struct err *err);
 
 /** Tells every worker's loop to end. */

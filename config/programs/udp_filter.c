@@ -53,7 +53,8 @@ ip(const struct noref_packet *p, unsigned int type, unsigned int at)
 }
 
 NOREF_SECTION("udp_filter")
-int udp_filter(const struct noref_packet *p)
+int
+udp_filter(const struct noref_packet *p)
 {
 	unsigned int type = noref_be16(p, 12);
 

@@ -31,49 +31,50 @@ extern "C" {
 
 /** A datagram received. Valid until handle() returns. */
 struct noref_udp_datagram {
-	const void *data;      /**< payload, in one piece; not to be written to */
-	uint32_t len;	       /**< bytes of it */
-	uint32_t socket;       /**< id of the socket, as `udp show` has it */
-	uint8_t family;	       /**< 4 or 6 */
-	uint8_t tos;	       /**< type of service, or traffic class */
-	uint8_t ttl;	       /**< TTL or hop limit as received */
-	uint8_t group;	       /**< not 0: it was sent to a group or broadcast address */
-	uint16_t local_port;   /**< it was sent to; host byte order, as all numbers here */
-	uint16_t remote_port;  /**< and came from */
-	uint16_t vrf;	       /**< number of the VRF inside noref; 0: the main table */
-	uint16_t interface;    /**< number of the interface inside noref */
-	uint8_t local[16];     /**< address it was sent to, network byte order; IPv4: 4 bytes */
-	uint8_t remote[16];    /**< and came from */
+	const void *data;     /**< payload, in one piece; not to be written to */
+	uint32_t len;	      /**< bytes of it */
+	uint32_t socket;      /**< id of the socket, as `udp show` has it */
+	uint8_t family;	      /**< 4 or 6 */
+	uint8_t tos;	      /**< type of service, or traffic class */
+	uint8_t ttl;	      /**< TTL or hop limit as received */
+	uint8_t group;	      /**< not 0: it was sent to a group or broadcast address */
+	uint16_t local_port;  /**< it was sent to; host byte order, as all numbers here */
+	uint16_t remote_port; /**< and came from */
+	uint16_t vrf;	      /**< number of the VRF inside noref; 0: the main table */
+	uint16_t interface;   /**< number of the interface inside noref */
+	uint8_t local[16];    /**< address it was sent to, network byte order; IPv4: 4 bytes */
+	uint8_t remote[16];   /**< and came from */
 };
 
 /** Where to send a datagram that is no reply. */
 struct noref_udp_to {
-	uint32_t socket;       /**< sent from this one: its port, VRF, address if it has one */
-	uint8_t family;	       /**< 4 or 6; 0: where the socket is connected to */
-	uint8_t ttl;	       /**< 0: 64 */
+	uint32_t socket; /**< sent from this one: its port, VRF, address if it has one */
+	uint8_t family;	 /**< 4 or 6; 0: where the socket is connected to */
+	uint8_t ttl;	 /**< 0: 64 */
 	uint8_t tos;
 	uint8_t dont_fragment; /**< not 0: -EMSGSIZE where it does not fit the way */
 	uint16_t port;
-	uint16_t interface;    /**< for link-local addresses; else 0 */
-	uint8_t addr[16];      /**< network byte order */
+	uint16_t interface; /**< for link-local addresses; else 0 */
+	uint8_t addr[16];   /**< network byte order */
 };
 
-/** The worker handle() is called on; its functions may be called from inside handle() and poll(). */
+/** The worker handle() is called on; its functions may be called from inside handle() and poll().
+ */
 struct noref_udp_worker {
-	uint32_t id;	/**< 0, 1...: below the number open() was given */
+	uint32_t id; /**< 0, 1...: below the number open() was given */
 	uint32_t lcore;
-	uint64_t now;	/**< time stamp counter at the beginning of the burst */
+	uint64_t now; /**< time stamp counter at the beginning of the burst */
 	/**
-	 * Room for a reply of len bytes, to be written before handle() returns. It is sent then, from the
-	 * address and port the datagram was sent to. NULL: no buffer is free, or len is
+	 * Room for a reply of len bytes, to be written before handle() returns. It is sent then,
+	 * from the address and port the datagram was sent to. NULL: no buffer is free, or len is
 	 * above reply_max; nothing is sent.
 	 */
 	void *(*reply)(struct noref_udp_worker *worker, const struct noref_udp_datagram *to,
 		       uint32_t len);
 	/**
 	 * Send a datagram; data is copied. 0, or a negative errno: -EBADF (no such socket),
-	 * -EDESTADDRREQ, -EAFNOSUPPORT, -EACCES (broadcast), -EINVAL, -EADDRNOTAVAIL (no address to speak
-	 * from), -ENETUNREACH, -EMSGSIZE, -ENOBUFS.
+	 * -EDESTADDRREQ, -EAFNOSUPPORT, -EACCES (broadcast), -EINVAL, -EADDRNOTAVAIL (no address to
+	 * speak from), -ENETUNREACH, -EMSGSIZE, -ENOBUFS.
 	 */
 	int (*send)(struct noref_udp_worker *worker, const struct noref_udp_to *to,
 		    const void *data, uint32_t len);
@@ -82,10 +83,11 @@ struct noref_udp_worker {
 
 struct noref_udp_handler {
 	const char *about; /**< one line for people */
-	/** The first socket is bound to the handler: make what handle() is given as state. May be NULL.
-	 * NULL refuses the socket, with a sentence in error. Control thread. */
+	/** The first socket is bound to the handler: make what handle() is given as state. May be
+	 * NULL. NULL refuses the socket, with a sentence in error. Control thread. */
 	void *(*open)(const char *name, uint32_t workers, char *error, size_t error_size);
-	/** The last socket is gone, and no worker is inside handle(). May be NULL. Control thread. */
+	/** The last socket is gone, and no worker is inside handle(). May be NULL. Control thread.
+	 */
 	void (*close)(void *state);
 	/** n datagrams, in the order they came. Workers. */
 	void (*handle)(void *state, struct noref_udp_worker *worker,

@@ -228,8 +228,8 @@ struct fib_bucket {
 
 struct fib_front {
 	uint32_t count;
-	/** A Bloom filter of one hash over the beginnings all keys have, as long as the shortest key
-	 * (64 bits at most): most addresses without an entry find that out here. */
+	/** A Bloom filter of one hash over the beginnings all keys have, as long as the shortest
+	 * key (64 bits at most): most addresses without an entry find that out here. */
 	uint64_t gate_bits; /**< the length as a mask */
 	uint64_t gate[FIB_GATE / 64];
 	struct {

@@ -60,7 +60,7 @@ enum {
 	ICMP6_PARAMETER_NEXT_HEADER = 1,
 	ICMP6_PARAMETER_OPTION = 2,
 	ICMP6_PARAMETER_INCOMPLETE = 3, /**< RFC 7112 5: first fragment without all headers */
-	ICMP6_PARAMETER_SR_UPPER = 4, /**< RFC 8986 4.1.1 */
+	ICMP6_PARAMETER_SR_UPPER = 4,	/**< RFC 8986 4.1.1 */
 };
 
 /** An error to be sent. */

@@ -5,8 +5,8 @@
 #include <strings.h>
 
 static const char *const names[SID_BEHAVIOUR_COUNT] = {
-	[SID_END] = "End",         [SID_END_X] = "End.X",     [SID_END_T] = "End.T",
-	[SID_END_DX4] = "End.DX4", [SID_END_DX6] = "End.DX6", [SID_END_DT4] = "End.DT4",
+	[SID_END] = "End",	   [SID_END_X] = "End.X",	[SID_END_T] = "End.T",
+	[SID_END_DX4] = "End.DX4", [SID_END_DX6] = "End.DX6",	[SID_END_DT4] = "End.DT4",
 	[SID_END_DT6] = "End.DT6", [SID_END_DT46] = "End.DT46",
 };
 

@@ -7,8 +7,8 @@
 
 /* Enough entries that a share is right within a few percent; tables stay small. */
 #define ENTRIES_PER_WEIGHT 16u
-#define ENTRIES_MIN        64u
-#define ENTRIES_MAX        4096u
+#define ENTRIES_MIN	   64u
+#define ENTRIES_MAX	   4096u
 
 /* A number in (0, 1) that depends on member and entry only. */
 static double
@@ -47,7 +47,8 @@ nexthop_group_values(const struct nexthop_member *members, unsigned n, uint32_t 
 
 		values[e] = 0;
 		for (unsigned m = 0; m < n; m++) {
-			double score = -(double)members[m].weight / log(lottery(members[m].nexthop, e));
+			double score =
+				-(double)members[m].weight / log(lottery(members[m].nexthop, e));
 
 			if (score > best) {
 				best = score;

@@ -31,18 +31,18 @@
 #include "rcu.h"
 
 enum nexthop_type {
-	NEXTHOP_NONE,        /**< no route */
+	NEXTHOP_NONE,	     /**< no route */
 	NEXTHOP_BLACKHOLE,   /**< drop silently */
 	NEXTHOP_UNREACHABLE, /**< drop, ICMP host unreachable */
 	NEXTHOP_PROHIBIT,    /**< drop, ICMP administratively prohibited */
 	NEXTHOP_MARTIAN,     /**< a destination that is never forwarded to */
-	NEXTHOP_LOCAL,       /**< an address of the router */
+	NEXTHOP_LOCAL,	     /**< an address of the router */
 	NEXTHOP_LINK_SCOPE,  /**< IPv6 link-local or multicast: this link only */
 	NEXTHOP_ADJACENT,    /**< send with this rewrite */
 	NEXTHOP_RESOLVE,     /**< a neighbour whose MAC is not known: the control thread asks */
 	NEXTHOP_CONNECTED,   /**< directly on this interface, neighbour not met yet */
-	NEXTHOP_GROUP,       /**< ECMP: pick by flow hash */
-	NEXTHOP_SID,         /**< end of an SRv6 segment */
+	NEXTHOP_GROUP,	     /**< ECMP: pick by flow hash */
+	NEXTHOP_SID,	     /**< end of an SRv6 segment */
 };
 
 /** RFC 8986 4; values are ours. */
@@ -67,33 +67,34 @@ enum sid_behaviour {
 #define NEXTHOP_REWRITE_MAX 24
 
 /** Flags of an entry. */
-#define NEXTHOP_STALE   1u /**< ADJACENT whose neighbour is STALE: tell the control thread once */
+#define NEXTHOP_STALE	1u /**< ADJACENT whose neighbour is STALE: tell the control thread once */
 #define NEXTHOP_ADDRESS 2u /**< SID that is an address of the router too */
 
 struct nexthop {
-	uint8_t type;        /**< enum nexthop_type */
+	uint8_t type; /**< enum nexthop_type */
 	uint8_t flags;
-	uint16_t port;       /**< ADJACENT: ethdev port out */
-	uint16_t iface;      /**< ADJACENT, RESOLVE, CONNECTED, LOCAL: the interface */
-	uint16_t mtu;        /**< ADJACENT: largest IP packet, bytes */
+	uint16_t port;	     /**< ADJACENT: ethdev port out */
+	uint16_t iface;	     /**< ADJACENT, RESOLVE, CONNECTED, LOCAL: the interface */
+	uint16_t mtu;	     /**< ADJACENT: largest IP packet, bytes */
 	uint8_t rewrite_len; /**< ADJACENT: 14, or 18 with a VLAN tag */
 	uint8_t behaviour;   /**< SID: enum sid_behaviour */
 	uint8_t flavours;    /**< SID: SID_PSP... */
-	uint8_t family;      /**< of the neighbour, or of the prefix */
-	uint32_t id;         /**< own index */
+	uint8_t family;	     /**< of the neighbour, or of the prefix */
+	uint32_t id;	     /**< own index */
 	/** ADJACENT: link header, right-aligned: its last byte is rewrite[23]. */
 	uint8_t rewrite[NEXTHOP_REWRITE_MAX];
 	union {
 		struct {
-			uint16_t table;   /**< SID: VRF index for End.T, End.DT*; see vrf.h */
-			uint32_t nexthop; /**< SID: adjacency of End.X, End.DX4, End.DX6 (an index) */
+			uint16_t table;	  /**< SID: VRF index for End.T, End.DT*; see vrf.h */
+			uint32_t nexthop; /**< SID: adjacency of End.X, End.DX4, End.DX6 (an index)
+					   */
 		} sid;
 		struct {
 			const uint32_t *values; /**< GROUP: mask + 1 next-hop indexes */
 			uint32_t mask;
 		} group;
 	};
-	uint32_t refs;       /**< only used when built with NOREF_NEXTHOP_REFCOUNT */
+	uint32_t refs; /**< only used when built with NOREF_NEXTHOP_REFCOUNT */
 } __rte_cache_aligned;
 static_assert(sizeof(struct nexthop) == RTE_CACHE_LINE_SIZE, "a next hop is one cache line");
 

@@ -15,10 +15,10 @@ struct slab {
 
 struct nexthop_control {
 	struct rcu *rcu;
-	uint32_t *refs;      /* by index; NEXTHOP_MAX, untouched pages cost nothing */
-	uint32_t *free_ids;  /* a stack of indexes that are free for reuse */
+	uint32_t *refs;	    /* by index; NEXTHOP_MAX, untouched pages cost nothing */
+	uint32_t *free_ids; /* a stack of indexes that are free for reuse */
 	uint32_t free_count;
-	uint32_t next_id;    /* indexes from here on were never used */
+	uint32_t next_id; /* indexes from here on were never used */
 	uint32_t count;
 	struct slab *slabs;
 	struct nexthop *free_entries; /* linked through group.values */

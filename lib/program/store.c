@@ -82,7 +82,8 @@ own(uint32_t offset, uint32_t length)
 		uint32_t size = (*link)->data_len;
 		bool touched = begin + size > offset;
 
-		if (unlikely(touched ? !packet_segment_own(*link) : rte_mbuf_refcnt_read(*link) != 1) &&
+		if (unlikely(touched ? !packet_segment_own(*link)
+				     : rte_mbuf_refcnt_read(*link) != 1) &&
 		    !replace(link))
 			return false;
 		/* A copy may be shorter, and more follow. */

@@ -13,7 +13,11 @@ enum {
 	SRH_SEGMENTS = 8,
 };
 
-enum { IP6_NEXT = 6, IP6_HOP_LIMIT = 7, IP6_DST = 24 };
+enum {
+	IP6_NEXT = 6,
+	IP6_HOP_LIMIT = 7,
+	IP6_DST = 24
+};
 
 /* Extension headers before we stop believing the packet. */
 #define WALK_MAX 8
@@ -57,9 +61,8 @@ ip6_options_check(const uint8_t *h, uint16_t offset, uint16_t size, bool *has_er
 		if (type != 1 && type != 5 && (type & 0xc0) != 0) {
 			if ((type & 0xc0) != 0x40) {
 				*has_error = true;
-				*error = (struct icmp_error){.type = ICMP6_PARAMETER,
-							     .code = 2,
-							     .value = at};
+				*error = (struct icmp_error){
+					.type = ICMP6_PARAMETER, .code = 2, .value = at};
 			}
 			return DROP_IP6_EXT_HEADER;
 		}
@@ -187,8 +190,7 @@ srv6_process(const struct nexthop *sid, struct srv6_packet *p)
 			/* RFC 8986 4.4 to 4.8, line S02: the last segment only. */
 			if (!is_transit(sid))
 				return drop_with(p, DROP_SRH_SEGMENTS_LEFT, ICMP6_PARAMETER,
-						 ICMP6_PARAMETER_HEADER,
-						 offset + RH_SEGMENTS_LEFT);
+						 ICMP6_PARAMETER_HEADER, offset + RH_SEGMENTS_LEFT);
 			return next_segment(sid, p, offset, size, next_field);
 		} else if ((sid->flavours & SID_USP) != 0) {
 			/* RFC 8986 4.16.2 */

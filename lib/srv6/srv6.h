@@ -39,15 +39,15 @@ enum srv6_outcome {
 
 /** The packet while a SID works on it. */
 struct srv6_packet {
-	uint8_t *ip;         /**< in: IPv6 header; out: header of what it has become */
-	uint16_t len;        /**< bytes of the packet from ip on; in and out */
+	uint8_t *ip;	     /**< in: IPv6 header; out: header of what it has become */
+	uint16_t len;	     /**< bytes of the packet from ip on; in and out */
 	uint16_t contiguous; /**< of these, bytes that can be read at ip; in and out */
 
-	uint8_t proto;       /**< SRV6_UPPER: the upper layer ... */
-	uint16_t upper;      /**< ... and its offset from ip */
-	uint8_t outer_ecn;   /**< SRV6_INNER*: ECN bits of the header removed */
-	uint8_t reason;      /**< SRV6_DROP: enum drop_reason */
-	bool has_error;      /**< SRV6_DROP: an ICMP error is due */
+	uint8_t proto;	   /**< SRV6_UPPER: the upper layer ... */
+	uint16_t upper;	   /**< ... and its offset from ip */
+	uint8_t outer_ecn; /**< SRV6_INNER*: ECN bits of the header removed */
+	uint8_t reason;	   /**< SRV6_DROP: enum drop_reason */
+	bool has_error;	   /**< SRV6_DROP: an ICMP error is due */
 	struct icmp_error error;
 };
 

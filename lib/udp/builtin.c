@@ -28,7 +28,8 @@ close_nothing(struct udp_app *app)
 	(void)app;
 }
 
-/* What comes the fast way the worker counts itself; delivered is what every datagram is at first. */
+/* What comes the fast way the worker counts itself; delivered is what every datagram is at first.
+ */
 static void
 deliver_sink(struct udp_app *app, struct udp_worker *worker, struct udp_datagram *datagrams,
 	     unsigned n)

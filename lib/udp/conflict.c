@@ -29,8 +29,8 @@ is_any(const struct udp_bind *b)
 
 /*
  * Could a datagram be for both? Of different families they meet in IPv4. An IPv6 socket with an
- * address takes none; yet one that was bound to [::] for both families and got its address by connecting is
- * still in the way of who wants all of IPv4.
+ * address takes none; yet one that was bound to [::] for both families and got its address by
+ * connecting is still in the way of who wants all of IPv4.
  */
 static bool
 addresses_meet(const struct udp_bind *a, const struct udp_bind *b)

@@ -14,9 +14,9 @@
 
 /* Slots of a table: many times the members, so that shares are even. Flows move when a
  * group grows past what the smaller one is for. */
-#define SLOTS_FEW    4096u
-#define SLOTS_MANY   65536u
-#define MEMBERS_FEW  256u
+#define SLOTS_FEW   4096u
+#define SLOTS_MANY  65536u
+#define MEMBERS_FEW 256u
 
 static uint64_t
 weight(uint32_t slot, uint32_t ref)
@@ -92,8 +92,8 @@ members(const struct group *g, int worker, uint32_t *refs)
 }
 
 static void
-show(struct udp_control *c, struct group *g, const struct udp_pick *all,
-     const struct udp_pick *own, int worker)
+show(struct udp_control *c, struct group *g, const struct udp_pick *all, const struct udp_pick *own,
+     int worker)
 {
 	const struct udp_pick *old_all = g->seen->all;
 

@@ -263,7 +263,7 @@ static struct place *
 place_of(struct udp_control *c, const struct udp_socket *v, uint8_t family)
 {
 	const struct udp_bind *b = &v->bound;
-	struct udp_flow f = {b->addr.bytes, v->remote.bytes, family, b->vrf,
+	struct udp_flow f = {b->addr.bytes, v->remote.bytes, family,	    b->vrf,
 			     b->iface,	    b->port,	     v->remote_port};
 	uint64_t key[UDP_KEY_WORDS_MAX];
 	enum place_kind kind;

@@ -46,14 +46,21 @@ struct address {
 
 /** A reuseport group: one family, address, port, device. */
 struct group {
-	struct udp_group *seen; /**< by workers; stays until the group goes */
+	struct udp_group *seen;	    /**< by workers; stays until the group goes */
 	LIST_HEAD(, bound) members; /**< not connected */
 	unsigned count;
-	bool connected;		/**< some member has been connected: the kernel never forgets */
+	bool connected; /**< some member has been connected: the kernel never forgets */
 };
 
 /** Which of the tables. */
-enum place_kind { PLACE_ANY, PLACE_LOCAL4, PLACE_LOCAL6, PLACE_PEER4, PLACE_PEER6, PLACE_KINDS };
+enum place_kind {
+	PLACE_ANY,
+	PLACE_LOCAL4,
+	PLACE_LOCAL6,
+	PLACE_PEER4,
+	PLACE_PEER6,
+	PLACE_KINDS
+};
 
 /** One key of one table, and the sockets there. */
 struct place {
@@ -82,13 +89,13 @@ struct udp_control {
 	const struct udp_app_ops *sink;
 	void (*on_bound)(uint32_t id);
 	struct bound **by_id;
-	uint32_t id_end;  /**< one past the highest id ever given */
+	uint32_t id_end;    /**< one past the highest id ever given */
 	uint32_t free_from; /**< no id below it is free */
 	unsigned count;
 	uint64_t order;
-	struct bound_list *by_port;    /**< 65536 of them */
-	struct address **by_address;   /**< LIST_BUCKETS chains */
-	struct place **places;	       /**< place_buckets chains */
+	struct bound_list *by_port;  /**< 65536 of them */
+	struct address **by_address; /**< LIST_BUCKETS chains */
+	struct place **places;	     /**< place_buckets chains */
 	uint32_t place_buckets, place_count;
 	LIST_HEAD(, open_app) apps;
 };
@@ -103,7 +110,8 @@ void hash_free(const struct udp_hash *t);
 
 /* place.c */
 
-/** Add the socket where its addresses and ports say it is found. 0, or -ENOMEM with nothing changed. */
+/** Add the socket where its addresses and ports say it is found. 0, or -ENOMEM with nothing
+ * changed. */
 int places_enter(struct udp_control *c, struct bound *s);
 /** Needs no memory that could be missing. */
 void places_leave(struct udp_control *c, struct bound *s);
@@ -113,7 +121,8 @@ void places_fini(struct udp_control *c);
 
 /* group.c */
 
-/** The socket joins the group of its like, which may be one of `like` (NULL: alone). 0 or -ENOMEM. */
+/** The socket joins the group of its like, which may be one of `like` (NULL: alone). 0 or -ENOMEM.
+ */
 int group_join(struct udp_control *c, struct bound *s, struct group *like);
 /** It leaves, and a group of which it was the last goes: no place may lead to it any more. */
 void group_leave(struct udp_control *c, struct bound *s);
@@ -122,7 +131,8 @@ void group_leave(struct udp_control *c, struct bound *s);
 
 /** The kernel's sk_bound_dev_if: 0, or a number for the interface or VRF. */
 uint32_t device_of(const struct udp_bind *b);
-/** May it be bound (its port is set)? 0 or -EADDRINUSE. *like: a socket whose group it would join. */
+/** May it be bound (its port is set)? 0 or -EADDRINUSE. *like: a socket whose group it would join.
+ */
 int conflict_check(struct udp_control *c, const struct udp_bind *b, struct bound **like);
 /** A free ephemeral port, 0: none. */
 uint16_t conflict_free_port(struct udp_control *c, const struct udp_bind *b, struct bound **like);

@@ -66,8 +66,8 @@ udp_create(unsigned workers, struct rcu *rcu, const struct udp_app_ops *sink, st
 	c->place_buckets = 1024;
 	c->places = calloc(c->place_buckets, sizeof(struct place *));
 	LIST_INIT(&c->apps);
-	if (t->sockets == NULL || c->by_id == NULL || c->by_port == NULL ||
-	    c->by_address == NULL || c->places == NULL) {
+	if (t->sockets == NULL || c->by_id == NULL || c->by_port == NULL || c->by_address == NULL ||
+	    c->places == NULL) {
 		udp_destroy(t);
 		err_set(err, ENOMEM, "no memory for UDP sockets");
 		return NULL;
@@ -147,7 +147,8 @@ no_such(uint32_t id, struct err *err)
 	return err_set(err, ENOENT, "there is no UDP socket #%u", id);
 }
 
-/* --- in and out of the tables --------------------------------------------------------------------- */
+/* --- in and out of the tables
+ * --------------------------------------------------------------------- */
 
 /* Group, lists, places. 0 or -ENOMEM, in none of them. */
 static int
@@ -204,8 +205,8 @@ text_of(const struct udp_bind *b, char text[IP_ADDR_TEXT + 8])
 	char addr[IP_ADDR_TEXT];
 	bool v6 = b->addr.family == AF_INET6;
 
-	snprintf(text, IP_ADDR_TEXT + 8, "%s%s%s:%u", v6 ? "[" : "",
-		 ip_addr_format(&b->addr, addr), v6 ? "]" : "", b->port);
+	snprintf(text, IP_ADDR_TEXT + 8, "%s%s%s:%u", v6 ? "[" : "", ip_addr_format(&b->addr, addr),
+		 v6 ? "]" : "", b->port);
 	return text;
 }
 
@@ -270,7 +271,8 @@ udp_bind(struct udp_tables *t, const struct udp_bind *bind, uint32_t *id, struct
 	return rc;
 }
 
-/* --- close -------------------------------------------------------------------------------------- */
+/* --- close --------------------------------------------------------------------------------------
+ */
 
 static void
 closed(void *ctx, uintptr_t what)
@@ -301,7 +303,8 @@ udp_close(struct udp_tables *t, uint32_t id, struct err *err)
 	return 0;
 }
 
-/* --- changes ------------------------------------------------------------------------------------- */
+/* --- changes -------------------------------------------------------------------------------------
+ */
 
 /*
  * The socket is to be as `view` says. Workers see it in its old places, then in its
@@ -398,7 +401,8 @@ udp_iface_moved(struct udp_tables *t, uint16_t iface, uint16_t vrf, struct err *
 	return 0;
 }
 
-/* --- seeing ---------------------------------------------------------------------------------------- */
+/* --- seeing
+ * ---------------------------------------------------------------------------------------- */
 
 const struct udp_socket *
 udp_get(const struct udp_tables *t, uint32_t id)

@@ -18,8 +18,9 @@
  *
  * in the VRF it came in by, and with that destination port. Of several at the same place the
  * kernel's compute_score() decides: bound to the device it came in by (4), an IPv4 socket before
- * one of both families (1), `lcore` of this worker (1); of equal ones the one bound last. A reuseport group
- * counts as one, and, as in the kernel, ends the search unless one of it is connected.
+ * one of both families (1), `lcore` of this worker (1); of equal ones the one bound last. A
+ * reuseport group counts as one, and, as in the kernel, ends the search unless one of it is
+ * connected.
  *
  * Which member of a group: one whose lcore is the worker's if there is, else the flow's hash picks
  * in a table that rendezvous hashing fills: a member that closes moves its own flows,
@@ -46,25 +47,26 @@ struct udp_bind {
 	uint16_t vrf;	     /**< VRF index; 0 is the main table, that is: bound to none */
 	uint16_t iface;	     /**< bound to this interface (of that VRF), 0: to none */
 	bool reuseport;
-	bool v6only;	     /**< [::] takes IPv6 only */
-	int lcore;	     /**< -1: none */
-	int worker;	     /**< the worker on that lcore, -1: none */
+	bool v6only; /**< [::] takes IPv6 only */
+	int lcore;   /**< -1: none */
+	int worker;  /**< the worker on that lcore, -1: none */
 	struct udp_app *app;
 };
 
 /** A socket, as everybody sees it; immutable once published. */
 struct udp_socket {
 	uint32_t id;
-	uint32_t ref;	     /**< id, and UDP_SINK */
-	struct udp_bind bound; /**< its port is the one it got, its address that of connect if it had none */
-	struct ip_addr asked; /**< the address that was asked for */
+	uint32_t ref;	       /**< id, and UDP_SINK */
+	struct udp_bind bound; /**< its port is the one it got, its address that of connect if it
+				  had none */
+	struct ip_addr asked;  /**< the address that was asked for */
 	struct ip_addr remote; /**< family 0: not connected */
 	uint16_t remote_port;
 };
 
 /** What a lookup finds: the socket's id, and this bit if its application is the sink. */
-#define UDP_SINK 0x80000000u
-#define UDP_NONE UINT32_MAX
+#define UDP_SINK	0x80000000u
+#define UDP_NONE	UINT32_MAX
 #define UDP_REF_ID(ref) ((ref) & (UDP_SOCKETS_MAX - 1))
 
 struct udp_tables;

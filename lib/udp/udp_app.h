@@ -41,8 +41,8 @@
 
 /** What has become of a datagram. */
 enum udp_fate {
-	UDP_DELIVERED,  /**< the application has had it; the initial value */
-	UDP_REPLY,      /**< send it back to where it came from, payload as it is now in the packet */
+	UDP_DELIVERED, /**< the application has had it; the initial value */
+	UDP_REPLY, /**< send it back to where it came from, payload as it is now in the packet */
 	UDP_QUEUE_FULL, /**< the application had no room: dropped, udp_queue_full */
 };
 
@@ -51,21 +51,21 @@ enum udp_fate {
 struct udp_datagram {
 	struct rte_mbuf *packet;
 	uint8_t *payload;
-	uint16_t len;        /**< bytes of payload; may be set smaller or larger before UDP_REPLY */
+	uint16_t len;	     /**< bytes of payload; may be set smaller or larger before UDP_REPLY */
 	uint16_t contiguous; /**< of them in the first segment */
-	uint8_t family;      /**< AF_INET or AF_INET6: of the packet, not of the socket */
-	uint8_t fate;        /**< enum udp_fate, set by deliver() */
-	bool group;          /**< `local` is a group or broadcast address: others have it, too */
-	bool changed;        /**< set by deliver() when it has written to the payload of a UDP_REPLY */
-	uint8_t tos;         /**< type of service, or traffic class */
-	uint8_t ttl;         /**< as received */
-	uint16_t iface;      /**< interface it came in on */
-	uint16_t vrf;        /**< VRF index */
+	uint8_t family;	     /**< AF_INET or AF_INET6: of the packet, not of the socket */
+	uint8_t fate;	     /**< enum udp_fate, set by deliver() */
+	bool group;	     /**< `local` is a group or broadcast address: others have it, too */
+	bool changed;	/**< set by deliver() when it has written to the payload of a UDP_REPLY */
+	uint8_t tos;	/**< type of service, or traffic class */
+	uint8_t ttl;	/**< as received */
+	uint16_t iface; /**< interface it came in on */
+	uint16_t vrf;	/**< VRF index */
 	uint16_t local_port, remote_port; /**< host order */
-	uint32_t socket;     /**< id of the socket it is for */
-	const uint8_t *local, *remote;    /**< addresses in the packet's header, network order: the
+	uint32_t socket;		  /**< id of the socket it is for */
+	const uint8_t *local, *remote;	  /**< addresses in the packet's header, network order: the
 					       one it was sent to, and the sender's */
-	uint32_t trace;      /**< trace id, 0: not traced */
+	uint32_t trace;			  /**< trace id, 0: not traced */
 };
 
 /** A datagram to be sent. */
@@ -73,23 +73,24 @@ struct udp_outgoing {
 	/** Its data is the payload (a chain if it is large), with UDP_HEADROOM bytes of
 	 * headroom. send() takes it over, sent or not. */
 	struct rte_mbuf *packet;
-	uint32_t socket;     /**< sent from this socket: its port, VRF, device, address if bound to one */
+	uint32_t socket; /**< sent from this socket: its port, VRF, device, address if bound to one
+			  */
 	struct ip_addr to;   /**< family 0: where the socket is connected to */
 	uint16_t to_port;    /**< host order */
-	struct ip_addr from; /**< source address, one of the router's; family 0: the socket's own, else
-			      * what the route to `to` suggests */
-	uint16_t iface;      /**< for link-local or multicast `to`: the interface it leaves by; else 0 */
-	uint8_t ttl;         /**< 0: 64 (1 to multicast) */
+	struct ip_addr from; /**< source address, one of the router's; family 0: the socket's own,
+			      * else what the route to `to` suggests */
+	uint16_t iface; /**< for link-local or multicast `to`: the interface it leaves by; else 0 */
+	uint8_t ttl;	/**< 0: 64 (1 to multicast) */
 	uint8_t tos;
-	bool dont_fragment;  /**< IPv4: DF. IPv6 sources never leave it to routers */
-	int error;           /**< set by send(): 0, or negative, see there */
+	bool dont_fragment; /**< IPv4: DF. IPv6 sources never leave it to routers */
+	int error;	    /**< set by send(): 0, or negative, see there */
 };
 
 /** What an application may use of the worker it is called on. */
 struct udp_worker {
-	unsigned id;      /**< 0, 1...: below the count given to ops->open() */
+	unsigned id; /**< 0, 1...: below the count given to ops->open() */
 	unsigned lcore;
-	int numa;         /**< NUMA socket */
+	int numa;		  /**< NUMA socket */
 	struct rte_mempool *pool; /**< for packets to be sent */
 	/**
 	 * Send n datagrams (at most UDP_BURST_MAX): headers, source address, route, checksum,
@@ -109,13 +110,13 @@ struct udp_app_ops;
 struct udp_app {
 	const struct udp_app_ops *ops;
 	char name[UDP_APP_NAME_LEN]; /**< "" for those without names */
-	unsigned sockets;            /**< bound to it. Control thread */
+	unsigned sockets;	     /**< bound to it. Control thread */
 };
 
 /** A kind of application. */
 struct udp_app_ops {
 	const char *word; /**< as in `app ring NAME` */
-	bool named;       /**< the word is followed by a name */
+	bool named;	  /**< the word is followed by a name */
 
 	/* --- control thread --- */
 
@@ -134,8 +135,8 @@ struct udp_app_ops {
 	/* --- worker --- */
 
 	/** n datagrams, at most UDP_BURST_MAX, of any of its sockets, in the order they came. */
-	void (*deliver)(struct udp_app *app, struct udp_worker *worker, struct udp_datagram *datagrams,
-			unsigned n);
+	void (*deliver)(struct udp_app *app, struct udp_worker *worker,
+			struct udp_datagram *datagrams, unsigned n);
 	/** Called in every loop of every worker, traffic or not; NULL: never. Send what waits, in
 	 * bursts, not more than UDP_BURST_MAX datagrams a call. Returns how many it sent or tried
 	 * to: 0 when there was nothing to do. */

@@ -27,10 +27,10 @@
 #include "udp.h"
 
 struct udp_hash {
-	uint32_t mask;  /**< slots - 1 */
-	uint32_t used;  /**< slots with a key. Control thread */
-	uint32_t live;  /**< of them, with a value. Control thread */
-	size_t bytes;   /**< of the mapping */
+	uint32_t mask; /**< slots - 1 */
+	uint32_t used; /**< slots with a key. Control thread */
+	uint32_t live; /**< of them, with a value. Control thread */
+	size_t bytes;  /**< of the mapping */
 	uint64_t slots[] __rte_cache_aligned;
 };
 
@@ -253,7 +253,8 @@ udp_resolve(const struct udp_tables *t, uint64_t value, const struct udp_flow *f
 	}
 }
 
-/** lookup.c: the socket a unicast datagram is for: its ref, or UDP_NONE. Worker or control thread. */
+/** lookup.c: the socket a unicast datagram is for: its ref, or UDP_NONE. Worker or control thread.
+ */
 uint32_t udp_lookup(const struct udp_tables *t, const struct udp_flow *f, unsigned worker);
 /** lookup.c: the same, when the connected ones have been asked. */
 uint32_t udp_lookup_peer(const struct udp_tables *t, const struct udp_flow *f, unsigned worker);

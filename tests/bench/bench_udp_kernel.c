@@ -156,14 +156,17 @@ main(int argc, char **argv)
 	}
 	if (unshare(CLONE_NEWNET) != 0)
 		die("a network namespace");
-	snprintf(command, sizeof(command),
-		 "ip link add name u0 type veth peer name u1 netns /proc/%d/fd/%d && ip link set u0 up &&"
-		 "ip addr add 10.0.0.1/24 dev u0 && ip addr add 2001:db8::1/64 dev u0 nodad", getpid(),
-		 there);
+	snprintf(
+		command, sizeof(command),
+		"ip link add name u0 type veth peer name u1 netns /proc/%d/fd/%d && ip link set u0 up &&"
+		"ip addr add 10.0.0.1/24 dev u0 && ip addr add 2001:db8::1/64 dev u0 nodad",
+		getpid(), there);
 	run(command);
-	snprintf(command, sizeof(command),
-		 "nsenter --net=/proc/%d/ns/net sh -c 'ip link set u1 up; ip addr add 10.0.0.2/24 dev u1;"
-		 "ip addr add 2001:db8::2/64 dev u1 nodad'", child);
+	snprintf(
+		command, sizeof(command),
+		"nsenter --net=/proc/%d/ns/net sh -c 'ip link set u1 up; ip addr add 10.0.0.2/24 dev u1;"
+		"ip addr add 2001:db8::2/64 dev u1 nodad'",
+		child);
 	run(command);
 	pin(1);
 	fd = socket(v6 ? AF_INET6 : AF_INET, SOCK_DGRAM, 0);

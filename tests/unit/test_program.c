@@ -193,21 +193,21 @@ the_view_ends_where_the_packet_does(void **state)
 {
 	/* Drops unless the view is as port (the length) and hash (segments) say; counts the head,
 	 * in words. */
-	const char *object =
-		compile(HEADER "NOREF_SECTION(\"view\")\n"
-			       "int view(const struct noref_packet *p)\n"
-			       "{\n"
-			       "	const unsigned long long *q = (const void *)p->head;\n"
-			       "	#pragma unroll\n"
-			       "	for (unsigned i = 0; i < NOREF_HEAD / 8; i++)\n"
-			       "		noref_count(i, q[i]);\n"
-			       "	if (p->length != p->port || p->segments != p->hash)\n"
-			       "		return XDP_DROP;\n"
-			       "	if (p->held != (p->port < NOREF_HEAD ? p->port : NOREF_HEAD))\n"
-			       "		return XDP_DROP;\n"
-			       "	return XDP_PASS;\n"
-			       "}\n",
-			v2);
+	const char *object = compile(
+		HEADER "NOREF_SECTION(\"view\")\n"
+		       "int view(const struct noref_packet *p)\n"
+		       "{\n"
+		       "	const unsigned long long *q = (const void *)p->head;\n"
+		       "	#pragma unroll\n"
+		       "	for (unsigned i = 0; i < NOREF_HEAD / 8; i++)\n"
+		       "		noref_count(i, q[i]);\n"
+		       "	if (p->length != p->port || p->segments != p->hash)\n"
+		       "		return XDP_DROP;\n"
+		       "	if (p->held != (p->port < NOREF_HEAD ? p->port : NOREF_HEAD))\n"
+		       "		return XDP_DROP;\n"
+		       "	return XDP_PASS;\n"
+		       "}\n",
+		v2);
 	struct program *program = load(object, "view", PROGRAM_NATIVE);
 	const unsigned sizes[] = {200, 0, 1, 13, 14, 64, 127, 128, 129, 60, 8000};
 
@@ -243,13 +243,14 @@ static void
 a_masked_index_reaches_all_of_the_head(void **state)
 {
 	const char *object = compile(
-		HEADER "NOREF_SECTION(\"index\")\n"
-		       "int index(const struct noref_packet *p)\n"
-		       "{\n"
-		       "	noref_count(0, *noref_at(p, p->port & 127));\n"
-		       "	noref_count(1, noref_be32(p, 4 + (p->port & 63) + (p->hash & 31)));\n"
-		       "	return XDP_PASS;\n"
-		       "}\n",
+		HEADER
+		"NOREF_SECTION(\"index\")\n"
+		"int index(const struct noref_packet *p)\n"
+		"{\n"
+		"	noref_count(0, *noref_at(p, p->port & 127));\n"
+		"	noref_count(1, noref_be32(p, 4 + (p->port & 63) + (p->hash & 31)));\n"
+		"	return XDP_PASS;\n"
+		"}\n",
 		v2);
 	struct program *program = load(object, "index", PROGRAM_NATIVE);
 	struct rte_mbuf *m = make_packet(200, 200);
@@ -327,20 +328,20 @@ static void
 a_load_stays_inside_packet_and_block(void **state)
 {
 	/* Sums up what it loaded into counter 1; the block begins as 64 times 1. */
-	const char *object = compile(
-		FROM_PACKET "NOREF_SECTION(\"load\")\n"
-			    "int load(const struct noref_packet *p)\n"
-			    "{\n"
-			    "	struct noref_block b;\n"
-			    "	unsigned long long sum = 0; unsigned i;\n"
-			    "	__builtin_memset(&b, 1, sizeof(b));\n"
-			    "	long long rc = noref_load(OFFSET, &b, LENGTH);\n"
-			    "	#pragma unroll\n"
-			    "	for (i = 0; i < NOREF_BLOCK; i++) sum += b.bytes[i];\n"
-			    "	noref_count(1, sum);\n"
-			    "	return rc == 0 ? XDP_PASS : rc == -1 ? XDP_DROP : XDP_TX;\n"
-			    "}\n",
-		v2);
+	const char *object =
+		compile(FROM_PACKET "NOREF_SECTION(\"load\")\n"
+				    "int load(const struct noref_packet *p)\n"
+				    "{\n"
+				    "	struct noref_block b;\n"
+				    "	unsigned long long sum = 0; unsigned i;\n"
+				    "	__builtin_memset(&b, 1, sizeof(b));\n"
+				    "	long long rc = noref_load(OFFSET, &b, LENGTH);\n"
+				    "	#pragma unroll\n"
+				    "	for (i = 0; i < NOREF_BLOCK; i++) sum += b.bytes[i];\n"
+				    "	noref_count(1, sum);\n"
+				    "	return rc == 0 ? XDP_PASS : rc == -1 ? XDP_DROP : XDP_TX;\n"
+				    "}\n",
+			v2);
 	(void)state;
 	for (unsigned engine = 0; engine < 2; engine++) {
 		struct program *program = load(object, "load", (enum program_engine)engine);

@@ -149,7 +149,8 @@ ephemeral_ports_run_out(void **state)
 	assert_true(bound(at("10.0.0.2", 0)) >= 0);
 }
 
-/* --- VRFs and devices: what no kernel without VRFs can be asked --------------------------------- */
+/* --- VRFs and devices: what no kernel without VRFs can be asked ---------------------------------
+ */
 
 static void
 vrfs_are_apart_in_lookups_and_meet_in_binds(void **state)
@@ -176,9 +177,12 @@ vrfs_are_apart_in_lookups_and_meet_in_binds(void **state)
 	assert_int_equal(found_on(0, "10.0.0.1", 53, "10.0.0.2", 1, 7, 9), in_red);
 }
 
-/* --- reuseport --------------------------------------------------------------------------------- */
+/* --- reuseport ---------------------------------------------------------------------------------
+ */
 
-enum { FLOWS = 20000 };
+enum {
+	FLOWS = 20000
+};
 
 static void
 pick_flows(int *to)
@@ -253,7 +257,8 @@ a_member_on_the_worker_wins(void **state)
 	assert_int_equal(found_on(2, "10.0.0.1", 53, "10.0.0.2", 9, 0, 1), -1);
 }
 
-/* --- groups of receivers ----------------------------------------------------------------------- */
+/* --- groups of receivers -----------------------------------------------------------------------
+ */
 
 static void
 note(void *arg, uint32_t ref)
@@ -286,12 +291,15 @@ a_multicast_reaches_every_matching_socket(void **state)
 	assert_int_equal(all, 0x37);
 }
 
-/* --- scale, and change under traffic --------------------------------------------------------------- */
+/* --- scale, and change under traffic
+ * --------------------------------------------------------------- */
 
 static void
 a_hundred_thousand_sockets_are_found_and_forgotten(void **state)
 {
-	enum { N = 100000 };
+	enum {
+		N = 100000
+	};
 	uint32_t *ids = calloc(N, sizeof(*ids));
 
 	(void)state;

@@ -29,7 +29,9 @@
 #define SOCKETS 8
 #define PROBES	24
 
-enum { RED = 1 };
+enum {
+	RED = 1
+};
 
 /* Devices a socket may be bound to; e2 is in VRF red. */
 static const struct device {
@@ -42,9 +44,10 @@ static const struct {
 	const char *text;
 	int vrf;
 } addresses[] = {
-	{"0.0.0.0", -2},  {"10.0.0.1", 0},    {"10.0.0.3", 0},	    {"10.0.1.1", 0},
-	{"10.0.0.9", -1}, {"::", -2},	      {"2001:db8::1", 0},   {"2001:db8:1::1", 0},
-	{"::", -2},	  {"0.0.0.0", -2},    {"2001:db8::9", -1},  {"10.0.2.1", RED},
+	{"0.0.0.0", -2},	{"10.0.0.1", 0},      {"10.0.0.3", 0},
+	{"10.0.1.1", 0},	{"10.0.0.9", -1},     {"::", -2},
+	{"2001:db8::1", 0},	{"2001:db8:1::1", 0}, {"::", -2},
+	{"0.0.0.0", -2},	{"2001:db8::9", -1},  {"10.0.2.1", RED},
 	{"2001:db8:2::1", RED},
 };
 
@@ -54,11 +57,23 @@ static const struct {
 	const char *from4, *from6;
 	const char *to4[3], *to6[2];
 } links[] = {
-	{0, 1, "10.0.0.2", "2001:db8::2", {"10.0.0.1", "10.0.0.3", "10.0.1.1"},
+	{0,
+	 1,
+	 "10.0.0.2",
+	 "2001:db8::2",
+	 {"10.0.0.1", "10.0.0.3", "10.0.1.1"},
 	 {"2001:db8::1", "2001:db8:1::1"}},
-	{0, 2, "10.0.1.2", "2001:db8:1::2", {"10.0.1.1", "10.0.0.1", "10.0.0.3"},
+	{0,
+	 2,
+	 "10.0.1.2",
+	 "2001:db8:1::2",
+	 {"10.0.1.1", "10.0.0.1", "10.0.0.3"},
 	 {"2001:db8:1::1", "2001:db8::1"}},
-	{RED, 3, "10.0.2.2", "2001:db8:2::2", {"10.0.2.1", "10.0.2.1", "10.0.2.1"},
+	{RED,
+	 3,
+	 "10.0.2.2",
+	 "2001:db8:2::2",
+	 {"10.0.2.1", "10.0.2.1", "10.0.2.1"},
 	 {"2001:db8:2::1", "2001:db8:2::1"}},
 };
 static const uint16_t ports[] = {5000, 5001}, remote_ports[] = {6000, 6001, 6002};
@@ -89,7 +104,8 @@ static int senders[3][2][3]; /* by link, family, port */
 static struct rcu *rcu;
 static struct udp_tables *tables;
 static bool ready;
-/* What of devices[], addresses[] and links[] is used: a kernel without VRFs does without the last. */
+/* What of devices[], addresses[] and links[] is used: a kernel without VRFs does without the last.
+ */
 static unsigned device_count = RTE_DIM(devices), link_count = RTE_DIM(links),
 		address_count = RTE_DIM(addresses);
 static int this_cpu;
@@ -224,7 +240,8 @@ kernel_bind(const struct udp_bind *b, const char *device)
 	assert_true(fd >= 0);
 	if (device != NULL)
 		assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, device,
-					    (socklen_t)strlen(device)), 0);
+					    (socklen_t)strlen(device)),
+				 0);
 	if (v6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof(only));
 	if (b->reuseport)
@@ -261,8 +278,12 @@ bind_one(struct pair *pairs, unsigned n)
 		.vrf = d->vrf,
 		.iface = d->iface,
 		.reuseport = pick(2) == 0,
-		.lcore = cpu == 0 ? this_cpu : cpu == 1 ? this_cpu + 1 : -1,
-		.worker = cpu == 0 ? 0 : cpu == 1 ? 1 : -1,
+		.lcore = cpu == 0   ? this_cpu
+			 : cpu == 1 ? this_cpu + 1
+				    : -1,
+		.worker = cpu == 0   ? 0
+			  : cpu == 1 ? 1
+				     : -1,
 		.app = udp_app_get(tables, &udp_echo, "", NULL),
 	};
 	int there, here;
@@ -342,8 +363,8 @@ static int
 here_asks(const struct pair *pairs, unsigned n, unsigned l, const struct ip_addr *from,
 	  unsigned sport, const struct ip_addr *to, uint16_t port)
 {
-	struct udp_flow f = {to->bytes, from->bytes, to->family, links[l].vrf, links[l].iface,
-			     port, remote_ports[sport]};
+	struct udp_flow f = {to->bytes,	     from->bytes, to->family,	      links[l].vrf,
+			     links[l].iface, port,	  remote_ports[sport]};
 	uint32_t ref = udp_lookup(tables, &f, 0);
 
 	for (unsigned i = 0; i < n; i++) {
@@ -368,8 +389,8 @@ same_group(const struct pair *a, const struct pair *b)
 	       (x->bound.worker == 0) == (y->bound.worker == 0);
 }
 
-/* The one case in which we differ on purpose: the kernel's search ends at a reuseport group of which nobody
- * is connected, even if a socket connected to the sender comes later in its list. */
+/* The one case in which we differ on purpose: the kernel's search ends at a reuseport group of
+ * which nobody is connected, even if a socket connected to the sender comes later in its list. */
 static bool
 group_hid_connected(const struct pair *there, const struct pair *here)
 {
@@ -413,8 +434,7 @@ probe(const struct pair *pairs, unsigned n)
 	int here = here_asks(pairs, n, l, &from, sport, &to, port);
 	char text[IP_ADDR_TEXT], other[IP_ADDR_TEXT];
 
-	if (there == here ||
-	    (there >= 0 && here >= 0 && same_group(&pairs[there], &pairs[here])))
+	if (there == here || (there >= 0 && here >= 0 && same_group(&pairs[there], &pairs[here])))
 		return;
 	if (there >= 0 && here >= 0 && group_hid_connected(&pairs[there], &pairs[here])) {
 		hidden++;
@@ -422,8 +442,8 @@ probe(const struct pair *pairs, unsigned n)
 	}
 	describe(pairs, n);
 	fail_msg("%s port %u to %s port %u on e%u: the kernel says %d, we %d",
-		 ip_addr_format(&from, other), remote_ports[sport], ip_addr_format(&to, text),
-		 port, l, there, here);
+		 ip_addr_format(&from, other), remote_ports[sport], ip_addr_format(&to, text), port,
+		 l, there, here);
 }
 
 static void
@@ -461,7 +481,8 @@ sockets_are_bound_and_found_as_in_the_kernel(void **state)
 		skip();
 	for (unsigned round = 0; round < ROUNDS; round++)
 		one_round();
-	print_message("%u datagrams for a connected socket, that the kernel gives to a group\n", hidden);
+	print_message("%u datagrams for a connected socket, that the kernel gives to a group\n",
+		      hidden);
 	assert_true(hidden < ROUNDS * PROBES / 100);
 }
 

@@ -92,6 +92,7 @@ test_needs=(
 	library:libasan.so=libgcc-12-dev
 	command:objdump=binutils
 	command:clang=clang
+	command:clang-format=clang-format
 	python:scapy=python3-scapy
 	command:tcpdump=tcpdump
 	command:ip=iproute2

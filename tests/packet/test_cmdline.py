@@ -209,6 +209,22 @@ class Devices(unittest.TestCase):
     def test_more_descriptors_than_memory(self):
         self.answers("--rxd=32768", "--txd=32768")
 
+    def test_memory_that_ends_half_way(self):
+        """With every MiB more, start-up comes further before it fails: one line each time, and in
+        the end it starts."""
+        seen = set()
+        for mebibytes in range(1, 17):
+            status, out, err, _ = start("", args=["--ctl=none", "--exit-on-idle=50"],
+                                        eal=["-m", str(mebibytes)], lcores=("--lcores",
+                                                                            "0@0,1@1,2@0,3@1"))
+            if status == 0:
+                break
+            lines = [line for line in err.splitlines() if not line.startswith("EAL:")]
+            self.assertEqual((status, len(lines)), (1, 1), err)
+            seen.add(lines[0].split(" ")[0])
+        self.assertEqual(status, 0, err)
+        self.assertGreaterEqual(len(seen), 2, "start-up always failed at the same place")
+
     def test_largest_packets(self):
         self.answers("--max-pkt-len=9728")
 

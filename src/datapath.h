@@ -48,6 +48,12 @@ struct place_list {
 	uint16_t at[BURST_MAX];
 };
 
+static inline void
+list_add(struct place_list *list, unsigned place)
+{
+	list->at[list->n++] = (uint16_t)place;
+}
+
 /** burst->flags bits. */
 enum {
 	PLACE_TTL_DONE = 1,	/**< hop limit or TTL needs no further decrement */

@@ -14,12 +14,6 @@
 #include "srv6.h"
 #include "trace.h"
 
-static void
-list_add(struct place_list *list, unsigned place)
-{
-	list->at[list->n++] = (uint16_t)place;
-}
-
 /* Bytes that can be read at the place's IP header. */
 static uint16_t
 contiguous(const struct burst *b, unsigned i)

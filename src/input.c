@@ -14,12 +14,6 @@
 
 #define VLAN_TAG_LEN 4
 
-static void
-list_add(struct place_list *list, unsigned place)
-{
-	list->at[list->n++] = (uint16_t)place;
-}
-
 /* The interface of a tagged frame; VLAN 0 only carries a priority (802.1Q 9.6). */
 static uint16_t
 vlan_interface(const struct port *port, const uint8_t *tag)

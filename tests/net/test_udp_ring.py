@@ -9,13 +9,15 @@ import subprocess
 from harness import quick, wait_until
 from test_fragments import topology
 
+COLLECTOR = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "config",
+                         "udp-collector.conf")
 SERVER4, SERVER6 = "192.0.2.1", "fc00:0:0:1::1"
 
 
-def counter(lab, noref, *words):
+def counter(lab, noref, *words, ring="test"):
     """The example client, attached."""
     program = os.path.join(os.path.dirname(lab.settings.noref), "..", "client", "udp_counter")
-    process = subprocess.Popen([program, noref.socket, "test", *words], text=True,
+    process = subprocess.Popen([program, noref.socket, ring, *words], text=True,
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT)
     lab.processes.append(process)
@@ -81,4 +83,32 @@ def killed_under_load(lab):
     client.wait()
 
 
-TESTS = [all_sizes_come_back, killed_under_load]
+@quick
+def ready_collector(lab):
+    """config/udp-collector.conf: each kind of datagram reaches the process that reads its ring."""
+    (host,) = lab.namespaces("host")
+    noref = lab.noref(host, ["net_tap0,iface=tap0"], f"source {COLLECTOR}")
+    host.ip("addr add 192.0.2.254/24 dev tap0")
+    host.ip("addr add 2001:db8:0:1::fe/64 dev tap0")
+    host.ip("link set tap0 up")
+    readers = {ring: counter(lab, noref, ring=ring) for ring in ("flows", "syslog")}
+    payloads = {4739: 1400, 2055: 1000, 6343: 5000, 514: 100, 9: 50}
+    with host.entered():
+        for family, server in ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8:0:1::1")):
+            for port, size in payloads.items():
+                with socket.socket(family, socket.SOCK_DGRAM) as s:
+                    s.sendto(bytes(size), (server, port))
+            with socket.socket(family, socket.SOCK_DGRAM) as s:
+                s.settimeout(5)
+                s.connect((server, 7))
+                s.send(b"who is there?")
+                assert s.recv(100) == b"who is there?"
+    wait_until(lambda: sum(e["packets"] for e in noref.json("udp show")) == 12, what="12 datagrams in udp show")
+    for ring, expected in (("flows", "6 packets, 14800 bytes in all"), ("syslog", "2 packets, 200 bytes in all")):
+        readers[ring].send_signal(signal.SIGTERM)
+        output = readers[ring].communicate(timeout=5)[0]
+        assert output.splitlines()[-1] == expected, output
+    assert not noref.drops().keys() & {"fragment", "udp_queue_full", "udp_checksum"}, noref.drops()
+
+
+TESTS = [all_sizes_come_back, killed_under_load, ready_collector]

@@ -73,6 +73,16 @@ class Replay(unittest.TestCase):
         run = self.replay(frames("udp_flood", count=50))
         self.assertEqual(run.sent[1], [])
 
+    def test_flood_to_a_socket(self):
+        """As docs/trex.md binds it: everything is delivered, checksums and all."""
+        for tunables in ((), ("--destination", "fc00:0:0:1::1")):
+            sent = frames("udp_flood", *tunables, count=50)
+            with self.subTest(tunables), \
+                    Router(CONFIG + "udp bind [::]:5000 app sink\n", {0: sent}, ports=2) as noref:
+                noref.settle()
+                self.assertEqual(noref.ask("udp show")[0]["packets"], 50)
+                self.assertEqual(noref.finish().drops, {})
+
 
 class Configuration(unittest.TestCase):
     """trex_cfg.yaml for each kind of port, and router.conf, agree."""

@@ -145,8 +145,8 @@ swap_addresses(struct rte_mbuf *m)
 	_mm_storeu_si128(frame, _mm_shuffle_epi8(_mm_loadu_si128(frame), order));
 }
 
-/* A frame that somebody else holds too, or whose beginning is short. Returns what is to be sent,
- * its addresses swapped; NULL: dropped. */
+/* A frame that somebody else holds too, whose beginning is short, or which is a chain where none
+ * can be sent. Returns what is to be sent, its addresses swapped; NULL: dropped. */
 static __rte_noinline struct rte_mbuf *
 swap_other(struct worker *w, const struct batch *batch, unsigned i, const struct port *port)
 {
@@ -197,7 +197,8 @@ verdict_tx(struct worker *w, struct burst *b, const struct place_list *places,
 			rte_prefetch0(rte_pktmbuf_mtod(batch.pkts[i + PREFETCH_AHEAD], void *));
 		bytes_in += m->pkt_len;
 		buffers += m->nb_segs;
-		if (likely(packet_writable(m, 0, SWAP_BYTES))) {
+		if (likely(packet_writable(m, 0, SWAP_BYTES) &&
+			   (m->nb_segs == 1 || port->tx_multi_segs))) {
 			swap_addresses(m);
 		} else {
 			m = swap_other(w, &batch, i, port);

@@ -5,6 +5,7 @@ import contextlib
 import os
 import re
 import subprocess
+import time
 
 HUGEPAGES = "/proc/sys/vm/nr_hugepages"
 
@@ -34,6 +35,25 @@ def hugepages(mebibytes):
     finally:
         with open(HUGEPAGES, "w") as file:
             file.write(str(before))
+
+
+NEAR = 100  # ns; inside one L3 a line takes 20 to 60, from another 200 and more
+
+
+def line_ns():
+    """How long a cache line takes from CPU 0 to CPU 1 at this moment."""
+    program = os.path.join(build_dir(), "tests", "bench_line")
+    return float(subprocess.run([program], capture_output=True, text=True, check=True).stdout)
+
+
+def near(seconds=60):
+    """Wait until a line crosses quickly; False if it does not within that time."""
+    end = time.monotonic() + seconds
+    while line_ns() >= NEAR:
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.2)
+    return True
 
 
 def tsc_hz():

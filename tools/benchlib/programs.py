@@ -151,9 +151,10 @@ def process_seconds(process):
 
 
 def noref(commands, ports, seconds, burst, workers=1, build=None, extra=None, options=(),
-          drops_allowed=("tx_full",), beside=None, beside_counts=None):
+          drops_allowed=("tx_full",), beside=None, beside_counts=None, begin=()):
     """Packets per second at the ports that are counted; and what `extra` commands answer.
 
+    begin: commands once traffic flows. extra: commands after the measurement.
     beside: a command to be run along with it, SOCKET standing for the control socket. Then the
     second result is what beside_counts(ask) has gone up by per second of that program's CPU time."""
     build = build or build_dir()
@@ -194,6 +195,8 @@ def noref(commands, ports, seconds, burst, workers=1, build=None, extra=None, op
                         worker_seconds(process))
 
             time.sleep(0.5)
+            for words in begin:
+                ask(words)
             if beside:
                 count0, other0 = beside_counts(ask), process_seconds(other)
             before, t0 = sent()

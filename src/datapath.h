@@ -323,8 +323,8 @@ void endpoint_other(struct worker *w, struct burst *b, unsigned i, const struct 
  * segments. Puts it on a list of the burst, or consumes it. */
 void input_other(struct worker *w, struct burst *b, unsigned i, const struct port *port);
 
-/** mixed.c: from a port that hands on others' buffers: what the stages from here on write becomes
- * the packet's own. Consumes packets for want of buffers, and counts those as received. */
+/** mixed.c: from a port whose packets may lie in others' memory: what the stages from here on write
+ * becomes the packet's own. Consumes packets for want of buffers, and counts those as received. */
 void own_burst(struct worker *w, struct burst *b, const struct port *port);
 
 /** local.c: an IPv4/IPv6 packet for the router itself. */

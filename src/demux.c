@@ -170,8 +170,11 @@ pick_out(struct udp_own *own, const struct burst *b, const struct port *port, co
 
 		if (i + PREFETCH_AHEAD < b->n)
 			rte_prefetch0(rte_pktmbuf_mtod(b->pkts[i + PREFETCH_AHEAD], void *));
-		if (unlikely(m->nb_segs != 1 ||
-			     m->data_len < RTE_ETHER_HDR_LEN + IP4_HEADER_MIN + 8))
+		/* A chain goes the usual way. What is behind it may be of the same flow, and must
+		 * not overtake it. */
+		if (unlikely(m->nb_segs != 1))
+			break;
+		if (unlikely(m->data_len < RTE_ETHER_HDR_LEN + IP4_HEADER_MIN + 8))
 			continue;
 		memcpy(&head, frame, sizeof(head));
 		memcpy(&type, frame + 12, sizeof(type));

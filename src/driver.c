@@ -21,6 +21,7 @@ static const struct driver drivers[] = {
 	 .spreads = true,
 	 .paired = true,
 	 .same_buffers = true,
+	 .any_memory = true,
 	 .keeps_packets = true,
 	 .tx_buffers = 1024},
 	/* Announces Ethernet's 1518 bytes and carries chains of any length. A queue the
@@ -61,9 +62,19 @@ static const struct driver drivers[] = {
 	 .drops_in_queue_errors = true,
 	 .flow = &flow_driver_82599},
 	{.name = "net_ixgbe", .drops_in_queue_errors = true, .flow = &flow_driver_82599},
+	/* Receive into buffers of the pool, one packet's own. */
+	{.name = "net_ixgbe_vf"},
+	{.name = "net_e1000_em"},
+	{.name = "net_e1000_igb"},
+	{.name = "net_igc"},
+	{.name = "net_i40e"},
+	{.name = "net_iavf"},
+	{.name = "net_ice"},
+	{.name = "net_ena"},
+	{.name = "net_vmxnet3"},
 };
 
-static const struct driver as_announced;
+static const struct driver as_announced = {.any_memory = true};
 
 const struct driver *
 driver_find(const char *name, uint16_t reta_size)

@@ -6,7 +6,7 @@
  * @file
  * What a driver does but does not announce in rte_eth_dev_info, or announces
  * and does not do: the one table of it. A driver that is not listed is taken
- * at its word.
+ * at its word, and may lend memory of its own.
  */
 
 #include <stdbool.h>
@@ -34,6 +34,10 @@ struct driver {
 
 	/** What a full queue of several loses is in q_errors and not in imissed. */
 	bool drops_in_queue_errors;
+	/** What it receives may lie in memory that is not the pool's or that others hold, too:
+	 * it is looked at before it is written to. Of some drivers that is known (net_mlx5 with
+	 * large receive buffers shares one among packets), of those not listed it is assumed. */
+	bool any_memory;
 	/** What it receives are the buffers that somebody has sent, as they are: of any pool,
 	 * perhaps held by others too. None is allocated, and each slot of a queue holds a whole
 	 * packet. */

@@ -316,6 +316,17 @@ express_lookup(struct express *x)
 	}
 }
 
+/* Add a place where it belongs: places behind it may have left before. */
+static void
+list_insert(struct place_list *list, unsigned place)
+{
+	unsigned k = list->n++;
+
+	for (; k > 0 && list->at[k - 1] > place; k--)
+		list->at[k] = list->at[k - 1];
+	list->at[k] = (uint16_t)place;
+}
+
 /* The passenger's way ends here: it is left to the stages, as it is. */
 static void
 get_off(struct express *x, unsigned k)
@@ -332,7 +343,7 @@ get_off(struct express *x, unsigned k)
 		b->via[i] = x->known[k] == KNOWN_4 || x->known[k] == KNOWN_6 ? p->value : 0;
 		b->fixed6 = true;
 	}
-	list_add(x->known[k] >= KNOWN_6 ? &b->ip6 : &b->ip4, i);
+	list_insert(x->known[k] >= KNOWN_6 ? &b->ip6 : &b->ip4, i);
 }
 
 /** Third pass. */

@@ -43,11 +43,16 @@ input_other(struct worker *w, struct burst *b, unsigned i, const struct port *po
 		drop(w, b, i, DROP_RUNT);
 		return;
 	}
-	if (m->nb_segs != 1 &&
-	    packet_pull_up(m, (uint16_t)RTE_MIN(m->pkt_len,
-						(uint32_t)RTE_ETHER_HDR_LEN + HEADER_ROOM)) != 0) {
-		drop(w, b, i, DROP_POOL_EMPTY);
-		return;
+	if (m->nb_segs != 1) {
+		uint16_t first =
+			(uint16_t)RTE_MIN(m->pkt_len, (uint32_t)RTE_ETHER_HDR_LEN + HEADER_ROOM);
+
+		if (packet_make_writable(&b->pkts[i], 0, first,
+					 pool_for_socket(w->socket)->mempool) != 0) {
+			drop(w, b, i, DROP_POOL_EMPTY);
+			return;
+		}
+		m = b->pkts[i];
 	}
 	frame = rte_pktmbuf_mtod(m, uint8_t *);
 	memcpy(&head, frame, 6);

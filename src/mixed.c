@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file
- * Ports that hand on what others have made (net_ring): packets whose memory others may hold as
- * well. What the router writes (link header, IP header, SRH) is made its own once, before the
+ * Ports whose packets may lie in memory that others hold as well (net_ring, drivers we do not
+ * know). What the router writes (link header, IP header, SRH) is made its own once, before the
  * stages that write; verdicts that only pass a packet on come before and copy nothing.
  *
  * What other ports receive was allocated for this one packet, and is not looked at.

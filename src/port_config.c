@@ -88,7 +88,7 @@ port_check_mtu(const struct port *port, uint16_t mtu, const struct rte_eth_dev_i
 /**
  * MBUF_FAST_FREE: all packets of a queue come from one pool, are direct and
  * held by nobody else. True as long as there is one pool in the program, no
- * frame is a chain and no port hands on what others have made; whoever makes clones
+ * frame is a chain and no port may bring other memory; whoever makes clones
  * (multicast, mirrors) must say no here.
  */
 static bool
@@ -97,7 +97,7 @@ fast_free_is_safe(const struct port *port)
 	const struct port *p;
 
 	PORT_FOREACH(p)
-		if (p->about->same_buffers)
+		if (p->about->any_memory)
 			return false;
 	return pool_at(1) == NULL && !port->tx_multi_segs;
 }

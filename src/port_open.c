@@ -331,7 +331,7 @@ describe(uint16_t id, const struct port_plan *plan, struct err *err)
 		return err_set(err, -ret, "device information: %s", port_strerror(ret));
 	port->driver = info.driver_name != NULL ? info.driver_name : "unknown driver";
 	port->about = driver_find(port->driver, info.reta_size);
-	port->mixed = port->about->same_buffers;
+	port->mixed = port->about->any_memory;
 	port->socket = port_socket(id);
 	if (plan->options->max_pkt_len != 0)
 		port->mtu = (uint16_t)(plan->options->max_pkt_len - MAX_PKT_LEN_OVERHEAD);

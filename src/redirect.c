@@ -115,6 +115,21 @@ in_turn(struct worker *w, const struct spread *spread, unsigned n, uint16_t to[]
 	w->turn = (uint16_t)turn;
 }
 
+/* A chain's first segment may be shorter than its headers, which are read together then. */
+static __rte_always_inline uint32_t
+flow_hash(const struct rte_mbuf *m, bool inner)
+{
+	const uint8_t *frame = rte_pktmbuf_mtod(m, uint8_t *);
+	uint32_t bytes = m->data_len;
+	uint8_t head[HEADER_ROOM];
+
+	if (unlikely(m->nb_segs != 1 && bytes < HEADER_ROOM)) {
+		bytes = RTE_MIN(m->pkt_len, (uint32_t)HEADER_ROOM);
+		frame = rte_pktmbuf_read(m, 0, bytes, head);
+	}
+	return inner ? frame_flow_inner(frame, bytes) : frame_flow_outer(frame, bytes);
+}
+
 static __rte_always_inline void
 by_flow(const struct burst *b, const struct place_list *places, unsigned n,
 	const struct spread *spread, bool inner, uint16_t to[])
@@ -126,8 +141,7 @@ by_flow(const struct burst *b, const struct place_list *places, unsigned n,
 		if (k + PREFETCH_AHEAD < n)
 			rte_prefetch0(rte_pktmbuf_mtod(b->pkts[place(places, k + PREFETCH_AHEAD)],
 						       void *));
-		hash = inner ? frame_flow_inner(rte_pktmbuf_mtod(m, uint8_t *), m->data_len)
-			     : frame_flow_outer(rte_pktmbuf_mtod(m, uint8_t *), m->data_len);
+		hash = flow_hash(m, inner);
 		/* hash / 2^32 of the way along the workers */
 		to[k] = spread->worker[(uint64_t)hash * spread->count >> 32];
 	}

@@ -112,10 +112,9 @@ destroy(struct call *call)
 		}
 		n++;
 	} while (call_peek(call) != NULL);
-	for (unsigned i = 0; i < n; i++) {
+	for (unsigned i = 0; i < n; i++)
 		out_text(call->out, "Flow rule #%u destroyed\n", flows[i]->id);
-		flow_destroy(flows[i]);
-	}
+	flow_destroy(set, flows, n);
 	flow_remarks(call->out);
 	return 0;
 }

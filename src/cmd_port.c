@@ -126,6 +126,7 @@ info_json(struct out *out, const struct port *p, const struct rte_eth_link *link
 	out_json_string(out, "tx_offloads", text);
 	out_json_bool(out, "multi_segs", p->tx_multi_segs);
 	out_json_bool(out, "tx_cleanup", p->tx_cleanup || p->tx_empty_burst);
+	out_json_bool(out, "classifier", p->rules != NULL);
 	out_json_string(out, "pool", p->pool->mempool->name);
 	out_json_end(out);
 }
@@ -155,6 +156,9 @@ info_text(struct out *out, const struct port *p, const struct rte_eth_link *link
 	out_text(out, "  %-22s %s\n", "transmit offloads", text);
 	out_text(out, "  %-22s %s\n", "several segments",
 		 p->tx_multi_segs ? "sent as they are" : "no");
+	out_text(out, "  %-22s %s\n", "flow rules in software",
+		 p->rules != NULL ? "asked for each packet"
+				  : "none, the classifier is not entered");
 	out_text(out, "  %-22s %s\n", "reclaimed when idle",
 		 p->tx_cleanup || p->tx_empty_burst ? "yes" : "no, the driver cannot");
 }

@@ -276,6 +276,6 @@ flow_port_started(struct port *port)
 		    lost.first->software != NULL ? ", software has it" : ", so it is nowhere",
 		    lost.reason.text);
 	if (lost.count > 1)
-		flow_remark("port %u: nor did %u others; flow list %u shows where each rule is",
-			    port->id, lost.count - 1, port->id);
+		flow_remark("port %u: nor did %u other%s; flow list %u shows where each rule is",
+			    port->id, lost.count - 1, lost.count > 2 ? "s" : "", port->id);
 }

@@ -275,16 +275,18 @@ flow_validate(struct flow_set *set, const struct flow_line *line, struct err *er
 }
 
 void
-flow_destroy(struct flow *flow)
+flow_destroy(struct flow_set *set, struct flow *const flows[], unsigned count)
 {
-	struct flow_set *set = flow->set;
-	unsigned at = flow_position(set, flow->id);
+	for (unsigned i = 0; i < count; i++) {
+		unsigned at = flow_position(set, flows[i]->id);
 
-	take_out(flow);
-	set->count--;
-	memmove(set->flows + at, set->flows + at + 1, (set->count - at) * sizeof(*set->flows));
+		take_out(flows[i]);
+		set->count--;
+		memmove(set->flows + at, set->flows + at + 1,
+			(set->count - at) * sizeof(*set->flows));
+		free(flows[i]);
+	}
 	commit(set);
-	free(flow);
 }
 
 void

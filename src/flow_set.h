@@ -77,7 +77,8 @@ int flow_validate(struct flow_set *set, const struct flow_line *line, struct err
 struct flow *flow_find(const struct flow_set *set, uint32_t id);
 /** Index in set->flows of the first rule whose number is not below id. */
 unsigned flow_position(const struct flow_set *set, uint32_t id);
-void flow_destroy(struct flow *flow);
+/** Take these out of the set, each of them in it once; from software all at once. */
+void flow_destroy(struct flow_set *set, struct flow *const flows[], unsigned count);
 void flow_flush(struct flow_set *set);
 
 /** Make a block of these ports, or change which ports it is of. */

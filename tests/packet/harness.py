@@ -93,13 +93,16 @@ class Workspace:
     """A folder with the captures and the script of one run, and the command line for it."""
 
     def __init__(self, config="", captures=None, ports=4, eal=(), args=(), lcores=("-l", "0,1"),
-                 vdevs=None, prepare=None):
+                 vdevs=None, prepare=None, env=None):
         """vdevs: devices for some ports instead of captures, %FOLDER% standing for the folder;
-        prepare: called with the Workspace before the program starts."""
+        prepare: called with the Workspace before the program starts, env: more of an environment
+        for it."""
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="noref-"))
         self.prefix = f"noref-test-{os.getpid()}-{next(_serial)}"
         self.captures = {port: list(frames) for port, frames in (captures or {}).items()}
         self.ports = ports
+        self.env = {name: value.replace("%FOLDER%", str(self.folder))
+                    for name, value in (env or {}).items()}
         (self.folder / "router.conf").write_text(config)
         self.command = [noref(), "--no-huge", "--no-pci", *lcores,
                         f"--file-prefix={self.prefix}", "--no-telemetry", *eal]
@@ -159,9 +162,9 @@ class Run:
         return (self.stderr[-size:] + self.stdout[-size // 4:]).strip()
 
 
-def launch(command, timeout=TIMEOUT):
+def launch(command, timeout=TIMEOUT, env=None):
     """Run a command to its end: (status, stdout, stderr)."""
-    done = subprocess.run(command, env=environment(), stdin=subprocess.DEVNULL, timeout=timeout,
+    done = subprocess.run(command, env={**environment(), **(env or {})}, stdin=subprocess.DEVNULL, timeout=timeout,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           errors="replace")
     return done.returncode, done.stdout, done.stderr
@@ -172,7 +175,7 @@ def replay(config, captures, ports=4, idle=300, args=(), **workspace):
     space = Workspace(config, captures, ports,
                       args=["--ctl=none", f"--exit-on-idle={idle}", *args], **workspace)
     try:
-        run = Run(*launch(space.command), sent=space.sent())
+        run = Run(*launch(space.command, env=space.env), sent=space.sent())
         run.check()
         return run
     finally:
@@ -197,7 +200,8 @@ class Router:
         self.space.command[separator + 1:separator + 1] = [f"--ctl={self.path}", *args]
         self.out = open(self.space.folder / "stdout", "wb+")
         self.err = open(self.space.folder / "stderr", "wb+")
-        self.process = subprocess.Popen(self.space.command, env=environment(),
+        self.process = subprocess.Popen(self.space.command,
+                                        env={**environment(), **self.space.env},
                                         stdin=subprocess.DEVNULL, stdout=self.out, stderr=self.err)
 
     def __enter__(self):

@@ -133,6 +133,22 @@ class Workers(Fates):
 
 
 class Changes(unittest.TestCase):
+    def under_traffic(self, config, frames, changes):
+        """These frames come in for ever while the lines are run: (the Run, what was sent by port)."""
+        sinks = {port: f"net_null{port},no-rx=1" for port in (1, 2, 3)}
+        router = Router(config, {}, args=LARGE,
+                        vdevs={**sinks, 0: "net_pcap0,rx_pcap=%FOLDER%/in0.pcap,infinite_rx=1"},
+                        prepare=lambda space: write_pcap(space.path_in(0), frames))
+        with router:
+            before = router.balance()["received"]
+            status, _, err = router.try_ctl("", json_wanted=False,
+                                            lines="\n".join(changes) + "\n")
+            self.assertEqual((status, err), (0, ""))
+            self.assertGreater(router.balance()["received"], before + 1000)
+            router.tell("stop")
+            run = router.finish(infinite=True)
+        return run, {port["port"]: port["tx_packets"] for port in run.ports}
+
     def test_under_traffic(self):
         """Rules come and go while packets pass: each packet is dropped or forwarded, none lost."""
         config = Case.config + RULE + from_flow(9) + "actions drop / end\n"
@@ -143,18 +159,34 @@ class Changes(unittest.TestCase):
             if n % 100 == 99:
                 changes.append("flow flush 0")
         frames = [frame(packet(n % 5, n)) for n in range(256)]
-        sinks = {port: f"net_null{port},no-rx=1" for port in (1, 2, 3)}
-        router = Router(config, {}, args=LARGE,
-                        vdevs={**sinks, 0: "net_pcap0,rx_pcap=%FOLDER%/in0.pcap,infinite_rx=1"},
-                        prepare=lambda space: write_pcap(space.path_in(0), frames))
-        with router:
-            status, _, err = router.try_ctl("", json_wanted=False,
-                                            lines="\n".join(changes) + "\n")
-            self.assertEqual((status, err), (0, ""))
-            self.assertGreater(router.balance()["received"], 1000)
-            router.tell("stop")
-            run = router.finish(infinite=True)
+        run, _ = self.under_traffic(config, frames, changes)
         self.assertEqual(set(run.drops), {"flow_drop"})
+
+    def test_no_packet_between_two_sets(self):
+        """With 10,000 rules in place, rules that take all packets are replaced by others that do,
+        and pairs that must not be seen apart go together: no packet comes to what is behind them."""
+        present = 10_000
+        others = "".join(f"{RULE}pattern eth / ipv4 src is 172.16.{n >> 8}.{n & 255} / end "
+                         "actions drop / end\n" for n in range(present - 1))
+        everything = RULE.strip() + " priority {} pattern eth / ipv4 / end actions {} / end"
+        sent = everything.format(3, "represented_port ethdev_port_id 2")
+        changes, number = [], present
+        for _ in range(2000):
+            # The new rule is behind the old one until that goes.
+            changes += [sent, f"flow destroy 0 rule {number - 1}"]
+            number += 1
+            if number % 2 == 0:
+                # The first keeps packets from the second.
+                changes += [everything.format(1, "passthru / count"),
+                            everything.format(0, "represented_port ethdev_port_id 3"),
+                            everything.format(2, "drop"),
+                            f"flow destroy 0 rule {number + 1} rule {number + 2} rule {number}"]
+        frames = [frame(packet(n % 5, n)) for n in range(256)]
+        run, counts = self.under_traffic(Case.config + others + sent + "\n", frames, changes)
+        self.assertEqual(run.drops, {})
+        self.assertEqual(counts[1], 0)
+        self.assertGreater(counts[2], 0)
+        self.assertGreater(counts[3], 0)
 
 
 if __name__ == "__main__":

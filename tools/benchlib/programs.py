@@ -151,10 +151,14 @@ def process_seconds(process):
 
 
 def noref(commands, ports, seconds, burst, workers=1, build=None, extra=None, options=(),
-          drops_allowed=("tx_full",), beside=None, beside_counts=None, begin=()):
+          drops_allowed=("tx_full",), beside=None, beside_counts=None, begin=(), preload=None,
+          during=None):
     """Packets per second at the ports that are counted; and what `extra` commands answer.
 
-    begin: commands once traffic flows. extra: commands after the measurement.
+    begin: commands once traffic flows. extra: commands after the measurement. preload: a shared
+    object to run it with. during: called with the control socket's path, a function that measures
+    (packets at the counted ports, CPU seconds) and ask(); it takes the place of waiting so many
+    seconds.
     beside: a command to be run along with it, SOCKET standing for the control socket. Then the
     second result is what beside_counts(ask) has gone up by per second of that program's CPU time."""
     build = build or build_dir()
@@ -169,7 +173,8 @@ def noref(commands, ports, seconds, burst, workers=1, build=None, extra=None, op
         log = open(os.path.join(folder, "log"), "w+")
         other = None
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log,
-                                   stderr=subprocess.STDOUT)
+                                   stderr=subprocess.STDOUT,
+                                   env={**os.environ, **({"LD_PRELOAD": preload} if preload else {})})
 
         def ask(words):
             answer = subprocess.run(
@@ -200,7 +205,10 @@ def noref(commands, ports, seconds, burst, workers=1, build=None, extra=None, op
             if beside:
                 count0, other0 = beside_counts(ask), process_seconds(other)
             before, t0 = sent()
-            time.sleep(seconds)
+            if during:
+                during(socket, sent, ask)
+            else:
+                time.sleep(seconds)
             after, t1 = sent()
             answers = [ask(words) for words in extra or []]
             if beside:

@@ -13,6 +13,7 @@
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_lcore.h>
+#include <rte_pdump.h>
 
 #include "account.h"
 #include "classify.h"
@@ -277,6 +278,10 @@ main(int argc, char **argv)
 			rte_errno != 0 ? ": " : "", rte_errno != 0 ? rte_strerror(rte_errno) : "");
 		return EXIT_CONFIGURATION;
 	}
+	/* For dpdk-dumpcap. Without multi-process (--in-memory) there is nobody to listen for. */
+	if (rte_pdump_init() < 0)
+		RTE_LOG(DEBUG, USER1, "dpdk-dumpcap will find no packets here: %s\n",
+			rte_strerror(rte_errno));
 	rc = options_parse(&options, argc - used, argv + used, &err);
 	if (rc != 0) {
 		if (rc < 0)

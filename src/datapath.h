@@ -61,6 +61,7 @@ enum {
 	PLACE_GROUP_MAC = 4,	/**< came to a multicast or broadcast MAC: never forwarded */
 	PLACE_ETHERTYPE = 8,	/**< of another IP version than the neighbour it is sent to */
 	PLACE_REASSEMBLED = 16, /**< came in fragments */
+	PLACE_SUM = 32, /**< a datagram of ours without its checksum: see udp_sum_finish() */
 };
 
 struct burst {
@@ -351,6 +352,8 @@ void hand_fragment(struct worker *w, unsigned to, struct rte_mbuf *m);
 
 /** output.c: a packet longer than the next hop's MTU: fragments, or an error. */
 void output_too_long(struct worker *w, struct burst *b, unsigned i);
+/** udp_send.c: place i has PLACE_SUM, and its port will not make the checksum: make it now. */
+void udp_sum_finish(struct burst *b, unsigned i);
 /** output.c: link header where the common way does not fit (segments, headroom). False: consumed.
  */
 bool output_prepare(struct worker *w, struct burst *b, unsigned i, const struct nexthop *nh);

@@ -288,9 +288,12 @@ undamaged(const struct candidate *c, const struct rte_mbuf *m, const struct port
 {
 	const uint8_t *udp = udp_of(c);
 
+	/* A device goes by the length of the IP packet, a checksum by that of the datagram. */
 	if (port->udp_sum_believed &&
 	    (m->ol_flags & RTE_MBUF_F_RX_L4_CKSUM_MASK) == RTE_MBUF_F_RX_L4_CKSUM_GOOD &&
-	    (udp[6] | udp[7]) != 0)
+	    (udp[6] | udp[7]) != 0 &&
+	    c->size == (c->family == AF_INET ? ip_get16(c->ip + 2) - IP4_HEADER_MIN
+					     : ip_get16(c->ip + 4)))
 		return true;
 	return c->family == AF_INET ? udp_sum_ok4(c->ip, udp, c->size)
 				    : udp_sum_ok6(c->ip, udp, c->size);

@@ -241,6 +241,8 @@ dispatch_other4(struct worker *w, struct burst *b, unsigned i, const struct next
 {
 	if (nh->type == NEXTHOP_GROUP)
 		nh = group_member(b, i, nh, ip4_flow_hash(b->l3[i], contiguous(b, i)));
+	if ((b->flags[i] & PLACE_SUM) != 0 && nh->type != NEXTHOP_ADJACENT)
+		udp_sum_finish(b, i);
 	if (nh->type == NEXTHOP_LOCAL)
 		local4(w, b, i);
 	else if (nh->type == NEXTHOP_MARTIAN && udp_input_group4(w, b, i))
@@ -258,6 +260,8 @@ dispatch_other6(struct worker *w, struct burst *b, unsigned i, const struct next
 
 	if (nh->type == NEXTHOP_GROUP)
 		nh = group_member(b, i, nh, ip6_flow_hash(b->l3[i], contiguous(b, i)));
+	if ((b->flags[i] & PLACE_SUM) != 0 && nh->type != NEXTHOP_ADJACENT)
+		udp_sum_finish(b, i);
 	if (nh->type == NEXTHOP_LOCAL)
 		local6(w, b, i);
 	else if (nh->type == NEXTHOP_LINK_SCOPE)

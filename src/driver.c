@@ -34,7 +34,11 @@ static const struct driver drivers[] = {
 	 .rx_buffers = 1024,
 	 .tx_buffers = 1024},
 	/* Means it when it announces 1522 bytes: it sends nothing larger. */
-	{.name = "net_tap", .multi_segs = true, .spreads = true, .paired = true},
+	{.name = "net_tap",
+	 .multi_segs = true,
+	 .spreads = true,
+	 .paired = true,
+	 .sums_on_cpu = true},
 	/* Its frames (framesz=) fit in one buffer or it does not start. All its sockets
 	 * share the traffic, polled or not; stopping closes them, starting opens none. */
 	{.name = "net_af_packet",
@@ -51,11 +55,24 @@ static const struct driver drivers[] = {
 	 .rx_buffers = 2048,
 	 .tx_buffers = 2048},
 	/* The guest sends chains, on whichever queue it likes. */
-	{.name = "net_vhost", .multi_segs = true, .scatter = true, .all_rxq = true},
+	{.name = "net_vhost",
+	 .multi_segs = true,
+	 .scatter = true,
+	 .all_rxq = true,
+	 .no_tx_sums = true},
 	/* Queues are switched on by pairs, and the host then spreads over all of them. */
-	{.name = "net_virtio", .multi_segs = true, .spreads = true, .paired = true},
-	{.name = "net_virtio_user", .multi_segs = true, .spreads = true, .paired = true},
-	/* 82599 and X540: 4 bits in each of the 128 entries. X550 has 512 entries and 6 bits. */
+	{.name = "net_virtio",
+	 .multi_segs = true,
+	 .spreads = true,
+	 .paired = true,
+	 .no_tx_sums = true},
+	{.name = "net_virtio_user",
+	 .multi_segs = true,
+	 .spreads = true,
+	 .paired = true,
+	 .no_tx_sums = true},
+	/* Of checksums it calls good what the NIC has not looked at.
+	 * 82599 and X540: 4 bits in each of the 128 entries. X550 has 512 entries and 6 bits. */
 	{.name = "net_ixgbe",
 	 .reta_queues = 16,
 	 .reta_size = 128,

@@ -51,6 +51,13 @@ struct driver {
 	/** rx_buffers of each queue are not given back when it is closed. */
 	bool keeps_rx_buffers;
 
+	/** Says of a checksum that it is good only after it has looked at it; at every packet's, on
+	 * the CPU. */
+	bool sums_on_cpu;
+	/** Asked for checksums of what is sent, it looks at every packet longer, or leaves them to
+	 * the peer: it is not asked. */
+	bool no_tx_sums;
+
 	/** Receive queues an entry of a RETA of `reta_size` can name, from 0; 0: all. */
 	uint16_t reta_queues;
 	uint16_t reta_size;

@@ -32,6 +32,7 @@ enum option_id {
 	OPT_PER_PORT_POOL,
 	OPT_MAX_PKT_LEN,
 	OPT_CONFIG,
+	OPT_RX_CKSUM,
 };
 
 static const struct option long_options[] = {
@@ -51,6 +52,7 @@ static const struct option long_options[] = {
 	{"per-port-pool", no_argument, NULL, OPT_PER_PORT_POOL},
 	{"max-pkt-len", required_argument, NULL, OPT_MAX_PKT_LEN},
 	{"config", required_argument, NULL, OPT_CONFIG},
+	{"enable-rx-cksum", no_argument, NULL, OPT_RX_CKSUM},
 	{"help", no_argument, NULL, OPT_HELP},
 	{"version", no_argument, NULL, OPT_VERSION},
 	{NULL, 0, NULL, 0},
@@ -82,6 +84,8 @@ options_help(void)
 	       "  --per-port-pool         a pool of buffers for each port (default: for each NUMA\n"
 	       "                          socket)\n"
 	       "  --max-pkt-len=N         largest frame, FCS included (default 1518: MTU 1500)\n"
+	       "  --enable-rx-cksum       UDP checksums are verified by the driver, where that can be\n"
+	       "                          believed (net_tap: of all packets)\n"
 	       "\n"
 	       "  -h, --help              this text (noref --help: without `--`, the EAL options)\n"
 	       "  -v, --version\n";
@@ -263,6 +267,9 @@ take_option(struct options *o, int id, struct err *err)
 		return ret;
 	case OPT_PER_PORT_POOL:
 		o->per_port_pool = true;
+		return 0;
+	case OPT_RX_CKSUM:
+		o->rx_cksum = true;
 		return 0;
 	case OPT_MAX_PKT_LEN:
 		/* An IPv4 MTU is at least 68 (RFC 791). */

@@ -41,6 +41,7 @@ struct options {
 	uint32_t total_mbufs;  /**< of each pool; 0: computed */
 	bool per_port_pool;    /**< a pool for each port instead of each NUMA socket */
 	uint32_t max_pkt_len;  /**< largest frame with FCS, as testpmd's; 0: 1518 */
+	bool rx_cksum;	       /**< received checksums are the driver's, where it can be believed */
 	struct queue_map *map; /**< owned; each (port, queue) once */
 	unsigned map_count;
 };

@@ -147,6 +147,17 @@ output_one_segment(struct worker *w, struct rte_mbuf *chain)
 	return m;
 }
 
+/* The frame's UDP checksum is the device's to make: the pseudo header's sum is there. */
+static void
+leave_udp_sum(struct rte_mbuf *m, uint8_t link_header, uint8_t version)
+{
+	bool v4 = (version & 0xf0) == 0x40;
+
+	m->ol_flags |= RTE_MBUF_F_TX_UDP_CKSUM | (v4 ? RTE_MBUF_F_TX_IPV4 : RTE_MBUF_F_TX_IPV6);
+	m->l2_len = link_header;
+	m->l3_len = v4 ? IP4_HEADER_MIN : IP6_HEADER;
+}
+
 bool
 output_prepare(struct worker *w, struct burst *b, unsigned i, const struct nexthop *nh)
 {
@@ -155,6 +166,10 @@ output_prepare(struct worker *w, struct burst *b, unsigned i, const struct nexth
 	uint8_t version;
 	char *start;
 
+	/* A queue of another worker's may be sent when the port has been set up anew. */
+	if ((b->flags[i] & PLACE_SUM) != 0 &&
+	    !(ports[nh->port].udp_sum_offload && w->tx[nh->port].own))
+		udp_sum_finish(b, i);
 	if ((nh->flags & NEXTHOP_STALE) != 0)
 		note_stale(w, nh->id);
 	packet_strip(m, l3);
@@ -169,6 +184,8 @@ output_prepare(struct worker *w, struct burst *b, unsigned i, const struct nexth
 	memcpy(start, nh->rewrite + NEXTHOP_REWRITE_MAX - nh->rewrite_len, nh->rewrite_len);
 	if ((b->flags[i] & PLACE_ETHERTYPE) != 0)
 		write_ethertype(start + nh->rewrite_len, version);
+	if ((b->flags[i] & PLACE_SUM) != 0)
+		leave_udp_sum(m, nh->rewrite_len, version);
 	if (m->nb_segs > 1 && !ports[nh->port].tx_multi_segs) {
 		m = output_one_segment(w, m);
 		if (m == NULL) {
@@ -220,6 +237,8 @@ output_too_long(struct worker *w, struct burst *b, unsigned i)
 	bool v6 = h[0] >> 4 == 6;
 	int n;
 
+	if ((b->flags[i] & PLACE_SUM) != 0)
+		udp_sum_finish(b, i);
 	if (v6 && (b->flags[i] & PLACE_ORIGINATED) == 0) {
 		drop_with_error6(w, b, i, DROP_MTU_EXCEEDED, ICMP6_TOO_BIG, 0, nh->mtu);
 		return;

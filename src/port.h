@@ -44,6 +44,7 @@ struct port {
 	bool tx_multi_segs;    /**< segments chains can be transmitted as they are */
 	bool mixed;	       /**< packets come in buffers that others may hold as well */
 	bool udp_sum_believed; /**< the device checks UDP, and may be believed when it says good */
+	bool udp_sum_offload;  /**< the device makes UDP checksums */
 	/** UDP sockets that packets of this port may be for, or NULL; see demux.h. */
 	const struct udp_tables *demux;
 
@@ -55,8 +56,9 @@ struct port {
 	bool promisc;
 	bool mac_in_software; /**< the device could not take our MAC: it is filtered here */
 	bool mtu_in_software;
-	bool link_up; /**< carrier as last seen */
-	int socket;   /**< NUMA socket, 0 when unknown */
+	bool ask_rx_sums; /**< --enable-rx-cksum */
+	bool link_up;	  /**< carrier as last seen */
+	int socket;	  /**< NUMA socket, 0 when unknown */
 	uint16_t rxd, txd;
 	uint8_t mac_bytes[6];
 	char name[RTE_ETH_NAME_MAX_LEN];

@@ -102,6 +102,23 @@ fast_free_is_safe(const struct port *port)
 	return pool_at(1) == NULL && !port->tx_multi_segs;
 }
 
+/**
+ * Checksums of UDP. Received ones are left to a driver only where the table says that its good
+ * means good, and such a driver looks at all packets, forwarded ones too: only when asked to. Sent
+ * ones, where it makes no other packet dearer: with MULTI_SEGS a NIC's fastest path is given up
+ * already.
+ */
+static void
+choose_udp_sums(struct port *port, const struct rte_eth_dev_info *info)
+{
+	if (port->ask_rx_sums && port->about->sums_on_cpu)
+		port->rx_offloads |= info->rx_offload_capa & RTE_ETH_RX_OFFLOAD_UDP_CKSUM;
+	if ((port->tx_offloads & RTE_ETH_TX_OFFLOAD_MULTI_SEGS) != 0 && !port->about->no_tx_sums)
+		port->tx_offloads |= info->tx_offload_capa & RTE_ETH_TX_OFFLOAD_UDP_CKSUM;
+	port->udp_sum_believed = (port->rx_offloads & RTE_ETH_RX_OFFLOAD_UDP_CKSUM) != 0;
+	port->udp_sum_offload = (port->tx_offloads & RTE_ETH_TX_OFFLOAD_UDP_CKSUM) != 0;
+}
+
 static void
 choose_offloads(struct port *port, const struct rte_eth_dev_info *info)
 {
@@ -119,6 +136,7 @@ choose_offloads(struct port *port, const struct rte_eth_dev_info *info)
 	if (announced && (any_needs_segments() || port->about->multi_segs))
 		port->tx_offloads |= RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
 	port->tx_multi_segs = port->tx_offloads != 0 || port->about->multi_segs;
+	choose_udp_sums(port, info);
 	if (fast_free_is_safe(port))
 		port->tx_offloads |= info->tx_offload_capa & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
 }

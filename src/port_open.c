@@ -332,6 +332,7 @@ describe(uint16_t id, const struct port_plan *plan, struct err *err)
 	port->driver = info.driver_name != NULL ? info.driver_name : "unknown driver";
 	port->about = driver_find(port->driver, info.reta_size);
 	port->mixed = port->about->any_memory;
+	port->ask_rx_sums = plan->options->rx_cksum;
 	port->socket = port_socket(id);
 	if (plan->options->max_pkt_len != 0)
 		port->mtu = (uint16_t)(plan->options->max_pkt_len - MAX_PKT_LEN_OVERHEAD);
@@ -345,11 +346,14 @@ say(const struct port *port)
 {
 	char rss[64];
 
-	printf("port %u %s (%s): %u rx / %u tx queues, %u/%u descriptors, MTU %u%s, RSS %s%s%s\n",
+	printf("port %u %s (%s): %u rx / %u tx queues, %u/%u descriptors, MTU %u%s, RSS "
+	       "%s%s%s%s%s\n",
 	       port->id, port->name, port->driver, port->nb_rxq, port->nb_txq, port->rxd, port->txd,
 	       port->mtu, port->mtu_in_software ? " in software" : "",
 	       port_rss_text(port, rss, sizeof(rss)),
 	       port->tx_multi_segs ? ", several segments" : "",
+	       port->udp_sum_believed ? ", UDP checksums verified by the driver" : "",
+	       port->udp_sum_offload ? ", UDP checksums made by the device" : "",
 	       port->mac_in_software ? ", MAC filter in software" : "");
 }
 

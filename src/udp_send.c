@@ -15,6 +15,9 @@
 #define UDP_HEADER  8
 #define TTL_DEFAULT 64 /* RFC 1700, as ping's */
 
+/* UDP of fewer bytes is added up sooner than a device is told to. */
+#define SUM_WORTH_LEAVING 256
+
 /* What the headers of a datagram say. Addresses as in the packet, ports in host order. */
 struct headers {
 	const uint8_t *from, *to;
@@ -62,30 +65,78 @@ write_ip(struct udp_own *own, uint8_t *h, const struct headers *is, uint16_t siz
 	}
 }
 
-/* The checksum of the datagram whose IP header is the start of the packet's data. */
-static void
-write_sum(struct rte_mbuf *m, uint8_t family, uint16_t size)
+/* The sum of all bytes of UDP, `size` of them, at `upper` from the start of the packet's data. */
+static uint64_t
+sum_bytes(struct rte_mbuf *m, uint16_t upper, uint16_t size)
 {
-	uint8_t *h = rte_pktmbuf_mtod(m, uint8_t *), *udp = h + ip_header(family);
-	uint64_t sum;
-	uint16_t checksum;
-
-	udp[6] = udp[7] = 0;
-	sum = family == AF_INET ? udp_pseudo4(h, size) : ip6_pseudo_sum(h, size, PROTO_UDP);
 	if (m->nb_segs == 1)
-		sum += udp_sum_bytes(udp, size);
-	else
-		sum += packet_sum(m, ip_header(family), size);
-	checksum = (uint16_t)~ip_sum_fold(sum);
+		return udp_sum_bytes(rte_pktmbuf_mtod_offset(m, uint8_t *, upper), size);
+	return packet_sum(m, upper, size);
+}
+
+static uint64_t
+pseudo_sum(const uint8_t *h, uint8_t family, uint16_t size)
+{
+	return family == AF_INET ? udp_pseudo4(h, size) : ip6_pseudo_sum(h, size, PROTO_UDP);
+}
+
+/* What is in the packet's checksum field of what `sum` adds up to. */
+static void
+put_sum(uint8_t *udp, uint64_t sum)
+{
+	uint16_t checksum = (uint16_t)~ip_sum_fold(sum);
+
 	if (checksum == 0)
 		checksum = 0xffff; /* RFC 768: zero would say that there is none */
 	memcpy(udp + 6, &checksum, sizeof(checksum));
 }
 
+/* Will the port this leaves by make the checksum of so many bytes of UDP? */
+static bool
+sum_is_left(uint8_t family, uint16_t size, uint32_t nexthop)
+{
+	const struct nexthop *nh = nexthop_at(nexthops, nexthop);
+
+	return size >= SUM_WORTH_LEAVING && nh->type == NEXTHOP_ADJACENT &&
+	       ports[nh->port].udp_sum_offload && (uint32_t)size + ip_header(family) <= nh->mtu;
+}
+
+/* The checksum of the datagram whose IP header is the start of the packet's data. True: it is left
+ * to the port, which finds the pseudo header's sum in its place. */
+static bool
+write_sum(struct rte_mbuf *m, uint8_t family, uint16_t size, uint32_t nexthop)
+{
+	uint8_t *h = rte_pktmbuf_mtod(m, uint8_t *), *udp = h + ip_header(family);
+	uint64_t sum = pseudo_sum(h, family, size);
+
+	if (sum_is_left(family, size, nexthop)) {
+		uint16_t folded = ip_sum_fold(sum);
+
+		memcpy(udp + 6, &folded, sizeof(folded));
+		return true;
+	}
+	udp[6] = udp[7] = 0;
+	put_sum(udp, sum + sum_bytes(m, ip_header(family), size));
+	return false;
+}
+
+void
+udp_sum_finish(struct burst *b, unsigned i)
+{
+	struct rte_mbuf *m = b->pkts[i];
+	uint8_t *h = b->l3[i];
+	uint16_t header = ip_header((h[0] >> 4) == 4 ? AF_INET : AF_INET6);
+	uint32_t upper = (uint32_t)(h - rte_pktmbuf_mtod(m, uint8_t *)) + header;
+
+	/* The pseudo header's sum is one of the words. */
+	put_sum(h + header, sum_bytes(m, (uint16_t)upper, (uint16_t)(b->len[i] - header)));
+	b->flags[i] &= (uint8_t)~PLACE_SUM;
+}
+
 /* Into the burst of the router's own packets, with its way if that is known (not 0). */
 static void
 start_off(struct worker *w, struct rte_mbuf *m, uint8_t family, uint16_t vrf, uint16_t iface,
-	  uint32_t nexthop)
+	  uint32_t nexthop, bool sum_left)
 {
 	struct burst *out = &w->own[w->own_filling];
 	unsigned i = out->n;
@@ -98,6 +149,8 @@ start_off(struct worker *w, struct rte_mbuf *m, uint8_t family, uint16_t vrf, ui
 	if (nexthop_at(nexthops, nexthop)->type != NEXTHOP_SID)
 		out->via[i] = nexthop;
 	out->fixed6 = true;
+	if (sum_left)
+		out->flags[i] |= PLACE_SUM;
 }
 
 /* --- replies -------------------------------------------------------------------------- */
@@ -174,7 +227,7 @@ udp_reply(struct worker *w, struct udp_own *own, const struct udp_datagram *d)
 	struct rte_mbuf *m;
 	uint8_t remote[16], *udp;
 	uint16_t sum;
-	bool keep;
+	bool keep, left;
 
 	/* Nobody can be at port 0. */
 	if (d->remote_port == 0 || total > UINT16_MAX || !reply_source(d, way, &source)) {
@@ -211,9 +264,8 @@ udp_reply(struct worker *w, struct udp_own *own, const struct udp_datagram *d)
 	ip_put16(udp + 2, is.to_port);
 	ip_put16(udp + 4, size);
 	memcpy(udp + 6, &sum, sizeof(sum));
-	if (!keep)
-		write_sum(m, d->family, size);
-	start_off(w, m, d->family, d->vrf, iface, nexthop);
+	left = !keep && write_sum(m, d->family, size, nexthop);
+	start_off(w, m, d->family, d->vrf, iface, nexthop, left);
 }
 
 /* --- sending ---------------------------------------------------------------------------- */
@@ -313,7 +365,9 @@ send_one(struct udp_own *own, struct udp_outgoing *out)
 	struct headers is;
 	uint16_t mtu, port, size;
 	struct peer *way;
+	uint32_t nexthop;
 	uint8_t *h;
+	bool left;
 	int rc;
 
 	if (s == NULL)
@@ -357,10 +411,10 @@ send_one(struct udp_own *own, struct udp_outgoing *out)
 	ip_put16(h, is.from_port);
 	ip_put16(h + 2, is.to_port);
 	ip_put16(h + 4, size);
-	write_sum(m, to.family, size);
+	nexthop = scoped(&to) ? 0 : way->nexthop;
+	left = write_sum(m, to.family, size, nexthop);
 	start_off(w, m, to.family, s->bound.vrf,
-		  scoped(&to) ? (out->iface != 0 ? out->iface : s->bound.iface) : 0,
-		  scoped(&to) ? 0 : way->nexthop);
+		  scoped(&to) ? (out->iface != 0 ? out->iface : s->bound.iface) : 0, nexthop, left);
 	return 0;
 }
 

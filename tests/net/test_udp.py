@@ -8,6 +8,10 @@ import socket
 import threading
 import time
 
+from scapy.layers.inet import IP, UDP
+from scapy.layers.inet6 import IPv6
+from scapy.layers.l2 import Ether
+
 from harness import Skip, quick, run, wait_until
 from test_neighbours import topology
 
@@ -246,5 +250,43 @@ def iperf_passes_by(lab):
     assert asker.answers > 100 and asker.wrong == 0
 
 
-TESTS = [socat_is_echoed, nobody_listens, dig_asks_the_example, handlers_are_only_roots, bind_and_close_under_load,
+def damaged(packet, at, value):
+    """The frame of a packet, some bytes of it overwritten."""
+    data = bytearray(bytes(packet))
+    data[at:at + len(value)] = value
+    return bytes(data)
+
+
+def sums_by_the_driver(lab):
+    """With --enable-rx-cksum the driver says which are good: bad ones are dropped all the same, zero means none for
+    IPv4 alone, and a datagram shorter than its packet is judged by its own length."""
+    (host,) = lab.namespaces("host")
+    noref = lab.noref(host, ["net_tap0,iface=tap0"], "ip addr add 192.0.2.1/24 dev 0\n"
+                      "ip addr add fc00:0:0:1::1/64 dev 0\nudp bind [::]:9 app sink", options="--enable-rx-cksum")
+    assert "UDP_CKSUM" in noref.json("show port info 0")[0]["rx_offloads"]
+    host.ip("link set tap0 up")
+    ether = Ether(dst=noref.json("show port info 0")[0]["mac"], src="02:00:00:00:00:77")
+    for ip, upper in ((IP(src="192.0.2.2", dst=SERVER4), 34), (IPv6(src="fc00:0:0:1::2", dst=SERVER6), 54)):
+        good = ether / ip / UDP(sport=4000, dport=9) / bytes(range(100))
+        short = ether / ip / UDP(sport=4000, dport=9, len=58) / bytes(range(100))
+        # Good by the datagram's length, which is not the packet's; and the other way round.
+        inner = bytes(ether / ip / UDP(sport=4000, dport=9) / bytes(range(50)))[upper + 6:upper + 8]
+        frames = [(bytes(good), True), (damaged(good, upper + 50, b"\xff"), False),
+                  (damaged(good, upper + 6, b"\0\0"), upper == 34), (damaged(short, upper + 6, inner), True)]
+        whole = damaged(good, upper + 4, b"\0\x3a")
+        for sum_for_packet in (0, 1):  # as it is, and with the header's own change made up for
+            value = int.from_bytes(whole[upper + 6:upper + 8], "big")
+            value = value + (108 - 58) * sum_for_packet
+            frames.append((damaged(whole, upper + 6, (value % 0xffff).to_bytes(2, "big")), False))
+        for frame, wanted in frames:
+            before = noref.json("udp show")[0]["packets"], noref.drops().get("udp_checksum", 0)
+            with host.entered(), socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as s:
+                s.bind(("tap0", 0))
+                s.send(frame)
+            now = wait_until(lambda before=before: (n := (noref.json("udp show")[0]["packets"],
+                             noref.drops().get("udp_checksum", 0))) != before and n, what="the datagram")
+            assert (now[0] - before[0], now[1] - before[1]) == (int(wanted), int(not wanted)), (frame.hex(), wanted)
+
+
+TESTS = [sums_by_the_driver, socat_is_echoed, nobody_listens, dig_asks_the_example, handlers_are_only_roots, bind_and_close_under_load,
          a_member_that_closes_keeps_the_others_flows, iperf_passes_by]

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What happens to packets: jumbo frames, VLANs, checksums, statistics."""
 
+import pathlib
+import subprocess
 import unittest
 
+from scapy.layers.inet import UDP
+from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Dot1Q, Ether
 
-from bench import MAC, PEER, Bench
-from frames import ROUTER, SID, bad_udp_checksum, forwarded, neighbour_question, other_mac, tunnel, udp
+from bench import MAC, PEER, Bench, harness
+from frames import ROUTER, SID, bad_udp_checksum, forwarded, neighbour_question, other_mac, padded, tunnel, udp
 
 VLAN = f"""\
 ip link add link 0 name 0.100 type vlan id 100
@@ -196,6 +200,41 @@ class Checksums(unittest.TestCase):
             run = router.finish()
             self.assertEqual(sockets[0]["packets"], 2)
             self.assertEqual(run.drops, {"udp_checksum": 1})
+
+
+    def echoed(self, *args):
+        """What the example client behind a ring sends back: noref makes these checksums anew."""
+        asked = [udp(size=size, to="10.0.0.1") for size in (20, 300, 1400)]
+        asked += [padded(bytes(Ether(src=PEER[0], dst=MAC[0]) / IPv6(src="fc00:0:0:1::2", dst="fc00:0:0:1::1")
+                               / UDP(sport=1024, dport=5000) / bytes(size))) for size in (20, 300, 1400)]
+        config = ROUTER + f"ip neigh add fc00:0:0:1::2 lladdr {PEER[0]} dev 0\nudp bind [::]:5000 app ring r\n"
+        with Bench(config, args=args) as router:
+            client = subprocess.Popen([pathlib.Path(harness.noref()).parent.parent / "client" / "udp_counter",
+                                       router.path, "r", "echo"], stdout=subprocess.PIPE, text=True)
+            try:
+                self.assertIn("attached", client.stdout.readline())
+                router.arrive(0, asked)
+                router.wait_sent(0, len(asked))
+                offloads = router.ask("show port info 0")[0]["tx_offloads"]
+            finally:
+                client.kill()
+                client.communicate()
+            self.assertEqual(router.truth(0)["tx_malformed"], 0)
+            sent = router.finish().sent[0]
+        for question, frame in zip(asked, sent, strict=True):
+            answer, question = Ether(frame), Ether(question)
+            self.assertEqual((answer[UDP].dport, bytes(answer[UDP].payload)),
+                             (question[UDP].sport, bytes(question[UDP].payload)))
+            self.assertEqual(answer[UDP].chksum, question[UDP].chksum)  # of the same words, swapped
+        return offloads
+
+    def test_udp_sums_on_the_fast_path(self):
+        """Asking for them would give up the driver's fastest transmit path, for all packets."""
+        self.assertNotIn("UDP_CKSUM", self.echoed())
+
+    def test_udp_sums_by_the_nic(self):
+        """With jumbo frames that path is given up, and the NIC makes the sums of large datagrams."""
+        self.assertIn("UDP_CKSUM", self.echoed("--max-pkt-len=9018"))
 
 
 class Statistics(unittest.TestCase):

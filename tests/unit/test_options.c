@@ -60,6 +60,7 @@ nothing_given_means_defaults(void **state)
 	(void)state;
 	assert_int_equal(parse(NULL), 0);
 	assert_false(options.interactive);
+	assert_false(options.rx_cksum);
 	assert_null(options.cmdline_file);
 	assert_null(options.ctl);
 	assert_int_equal(options.exit_on_idle_ms, 0);
@@ -75,8 +76,9 @@ every_option_is_taken(void **state)
 	(void)state;
 	assert_int_equal(PARSE("-i", "--cmdline-file=a.txt", "--ctl", "none", "--exit-on-idle=70",
 			       "--stats-period=2", "--no-start", "--rxq=4", "--txq=3", "--rxd=256",
-			       "--txd=128"),
+			       "--txd=128", "--enable-rx-cksum"),
 			 0);
+	assert_true(options.rx_cksum);
 	assert_true(options.interactive);
 	assert_string_equal(options.cmdline_file, "a.txt");
 	assert_string_equal(options.ctl, "none");

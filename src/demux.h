@@ -82,8 +82,11 @@ void udp_input(struct worker *w, struct burst *b, unsigned i, uint8_t family, ui
 /** udp_input.c: place i is to a group or broadcast address. True: it was UDP that sockets are
  * bound for, and has been dealt with. */
 bool udp_input_group4(struct worker *w, struct burst *b, unsigned i);
+/** udp_input.c: is its destination an IPv4 group, or a broadcast address where it came in by? */
+bool udp_is_group4(const struct burst *b, unsigned i);
 bool udp_input_group6(struct worker *w, struct burst *b, unsigned i, uint16_t upper);
-/** udp_input.c: is a socket bound to this IPv6 group, on the interface the packet came in by? */
+/** udp_input.c: is a socket bound to this IPv6 group, on the interface the packet came in by? Of a
+ * fragment: may one be. */
 bool udp_group_joined6(const struct burst *b, unsigned i);
 
 /** udp_deliver.c: n datagrams of own->datagrams to their sockets' applications, and what each is to

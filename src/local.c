@@ -155,6 +155,37 @@ icmp6(struct worker *w, struct burst *b, unsigned i, uint16_t upper)
 	}
 }
 
+/* ff02::1, ff02::2 and their node-local forms, and the solicited-node groups
+ * of our addresses (RFC 4291 2.8). */
+static bool
+in_group(const struct iface *iface, const uint8_t *group)
+{
+	static const uint8_t all[16] = {0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+
+	if ((group[1] == 1 || group[1] == 2) && memcmp(group + 2, all + 2, 13) == 0 &&
+	    (group[15] == 1 || group[15] == 2))
+		return true;
+	for (unsigned a = 0; a < iface->address_count; a++) {
+		struct ip_addr solicited;
+
+		if (iface->addresses[a].addr.family != AF_INET6)
+			continue;
+		solicited = nd_solicited_node(&iface->addresses[a].addr);
+		if (memcmp(solicited.bytes, group, 16) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Does anybody here listen to the group the packet is to? */
+static bool
+heard_group6(const struct burst *b, unsigned i)
+{
+	const struct iface *iface = iface_at(b->iface[i]);
+
+	return iface != NULL && (in_group(iface, b->l3[i] + 24) || udp_group_joined6(b, i));
+}
+
 void
 local6_upper(struct worker *w, struct burst *b, unsigned i, uint8_t proto, uint16_t upper)
 {
@@ -169,7 +200,11 @@ local6_upper(struct worker *w, struct burst *b, unsigned i, uint8_t proto, uint1
 		deliver(w, b, i);
 		break;
 	case PROTO_UDP:
-		if (!udp_input_group6(w, b, i, upper))
+		/* Of its fragments it could not be known. */
+		if ((b->flags[i] & PLACE_REASSEMBLED) != 0 && b->l3[i][24] == 0xff &&
+		    !heard_group6(b, i))
+			drop(w, b, i, DROP_MARTIAN);
+		else if (!udp_input_group6(w, b, i, upper))
 			udp_input(w, b, i, AF_INET6, upper);
 		break;
 	default:
@@ -275,28 +310,6 @@ local6(struct worker *w, struct burst *b, unsigned i)
 	drop(w, b, i, DROP_IP6_EXT_HEADER);
 }
 
-/* ff02::1, ff02::2 and their node-local forms, and the solicited-node groups
- * of our addresses (RFC 4291 2.8). */
-static bool
-in_group(const struct iface *iface, const uint8_t *group)
-{
-	static const uint8_t all[16] = {0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
-
-	if ((group[1] == 1 || group[1] == 2) && memcmp(group + 2, all + 2, 13) == 0 &&
-	    (group[15] == 1 || group[15] == 2))
-		return true;
-	for (unsigned a = 0; a < iface->address_count; a++) {
-		struct ip_addr solicited;
-
-		if (iface->addresses[a].addr.family != AF_INET6)
-			continue;
-		solicited = nd_solicited_node(&iface->addresses[a].addr);
-		if (memcmp(solicited.bytes, group, 16) == 0)
-			return true;
-	}
-	return false;
-}
-
 void
 link_scope6(struct worker *w, struct burst *b, unsigned i)
 {
@@ -315,8 +328,7 @@ link_scope6(struct worker *w, struct burst *b, unsigned i)
 			hand_to_control(w, b, i, PACKET_CONNECTED, AF_INET6, iface->id);
 		return;
 	}
-	if (dst.bytes[0] == 0xff ? in_group(iface, dst.bytes) || udp_group_joined6(b, i)
-				 : iface_has_address(iface, &dst))
+	if (dst.bytes[0] == 0xff ? heard_group6(b, i) : iface_has_address(iface, &dst))
 		local6(w, b, i);
 	else
 		drop(w, b, i, DROP_MARTIAN);

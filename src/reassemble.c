@@ -5,6 +5,7 @@
 
 #include <rte_cycles.h>
 
+#include "demux.h"
 #include "ip.h"
 #include "reassembly.h"
 #include "trace.h"
@@ -271,8 +272,10 @@ reassemble_handed(struct worker *w, struct rte_mbuf *m)
 	}
 	i = own_place(own, meta.vrf, 0, 0, meta.trace);
 	set_place(own, i, whole);
-	if (meta.family == AF_INET)
-		local4(w, own, i);
-	else
+	if (meta.family != AF_INET)
 		local6(w, own, i);
+	else if (!udp_is_group4(own, i))
+		local4(w, own, i);
+	else if (!udp_input_group4(w, own, i))
+		drop(w, own, i, DROP_MARTIAN);
 }

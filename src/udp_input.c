@@ -7,6 +7,7 @@
 
 #include "demux.h"
 #include "ip.h"
+#include "reassemble.h"
 #include "trace.h"
 #include "udp_sum.h"
 
@@ -196,22 +197,56 @@ is_broadcast4(uint16_t iface, const uint8_t *dst)
 	return false;
 }
 
+/* Is a socket of this family bound at all? Later fragments name no port, so more cannot be known of
+ * them; the whole datagram is looked at again. */
+static bool
+any_bound(uint8_t family, bool to_wildcards)
+{
+	return __atomic_load_n(family == AF_INET ? &sockets->local4 : &sockets->local6,
+			       __ATOMIC_RELAXED) != NULL ||
+	       __atomic_load_n(family == AF_INET ? &sockets->peer4 : &sockets->peer6,
+			       __ATOMIC_RELAXED) != NULL ||
+	       (to_wildcards && __atomic_load_n(&sockets->any, __ATOMIC_RELAXED) != NULL);
+}
+
+static bool
+is_multicast4(const uint8_t *dst)
+{
+	return (dst[0] & 0xf0) == 0xe0;
+}
+
+bool
+udp_is_group4(const struct burst *b, unsigned i)
+{
+	const uint8_t *dst = b->l3[i] + 16;
+
+	return is_multicast4(dst) || is_broadcast4(b->iface[i], dst);
+}
+
 bool
 udp_input_group4(struct worker *w, struct burst *b, unsigned i)
 {
 	static const uint8_t all_hosts[4] = {224, 0, 0, 1};
 	const uint8_t *h = b->l3[i], *dst = h + 16;
-	uint16_t upper = (uint16_t)((h[0] & 15) * 4);
-	bool multicast = (dst[0] & 0xf0) == 0xe0;
+	bool named = is_multicast4(dst) && memcmp(dst, all_hosts, 4) != 0;
+	uint16_t upper;
 	struct udp_flow f;
 
-	if (h[9] != PROTO_UDP || (ip_get16(h + 6) & 0x3fff) != 0 ||
-	    (b->flags[i] & PLACE_ORIGINATED) != 0 || contiguous(b, i) < upper + UDP_HEADER ||
-	    !(multicast || is_broadcast4(b->iface[i], dst)))
+	if (h[9] != PROTO_UDP || (b->flags[i] & PLACE_ORIGINATED) != 0 || !udp_is_group4(b, i))
+		return false;
+	if ((ip_get16(h + 6) & (IP4_MORE_FRAGMENTS | IP4_OFFSET_MASK)) != 0) {
+		if (!any_bound(AF_INET, !named))
+			return false;
+		if (!reassemble4(w, b, i))
+			return true;
+		h = b->l3[i];
+	}
+	upper = (uint16_t)((h[0] & 15) * 4);
+	if (contiguous(b, i) < upper + UDP_HEADER)
 		return false;
 	f = flow_of(b, i, AF_INET, upper);
 	/* Who binds to a group has joined it; the others then hear of it, too, as in Linux. */
-	if (multicast && memcmp(dst, all_hosts, 4) != 0 && !udp_joined(sockets, &f))
+	if (named && !udp_joined(sockets, &f))
 		return false;
 	group(w, b, i, &f, upper);
 	return true;
@@ -224,9 +259,12 @@ udp_group_joined6(const struct burst *b, unsigned i)
 	struct ip6_walk walk;
 	struct udp_flow f;
 
-	if (ip6_walk(h, b->len[i], contiguous(b, i), h[6], IP6_HEADER, 6, true, false, &walk) !=
-		    0 ||
-	    walk.proto != PROTO_UDP || contiguous(b, i) < walk.offset + UDP_HEADER)
+	if (ip6_walk(h, b->len[i], contiguous(b, i), h[6], IP6_HEADER, 6, true, true, &walk) != 0 ||
+	    walk.proto != PROTO_UDP)
+		return false;
+	if (walk.fragment)
+		return any_bound(AF_INET6, false);
+	if (contiguous(b, i) < walk.offset + UDP_HEADER)
 		return false;
 	f = flow_of(b, i, AF_INET6, walk.offset);
 	return udp_joined(sockets, &f);

@@ -5,7 +5,7 @@ import random
 import unittest
 
 from scapy.all import (Ether, ICMP, ICMPv6DestUnreach, IP, IPOption_NOP, IPv6, IPv6ExtHdrDestOpt, Raw, UDP,
-                       Dot1Q, PadN, raw)
+                       Dot1Q, IPv6ExtHdrFragment, PadN, fragment, fragment6, raw)
 
 from harness import Router
 
@@ -285,6 +285,38 @@ class Groups(unittest.TestCase):
         sockets, done = run(config, frames)
         self.assertEqual([s["packets"] for s in sockets], [1, 1])
         self.assertEqual(done.drops, {"martian": 1})
+
+
+    def fragmented(self, **workspace):
+        """Fragments of datagrams to groups and broadcast addresses, in any order, on one worker or two: every
+        matching socket gets the whole; a group nobody has joined is nobody's business."""
+        config = "udp bind 224.0.0.251:5353 reuseport app sink\nudp bind [ff05::fb]:5353 reuseport app sink\n" \
+                 "udp bind [::]:5353 reuseport app sink\nudp bind *:67 app sink\n"
+        frames = []
+        for dst, port in (("224.0.0.251", 5353), ("224.0.0.252", 5353), ("224.0.0.251", 5354),
+                          ("10.0.0.255", 67), ("255.255.255.255", 67)):
+            packet = IP(src=SRC4, dst=dst, id=len(frames)) / UDP(sport=4000, dport=port) / Raw(bytes(3000))
+            frames += [frame(p, Ether(dst="01:00:5e:00:00:fb", src=PEER_MAC)) for p in fragment(packet, 1000)[::-1]]
+        for dst, port in (("ff05::fb", 5353), ("ff05::fc", 5353), ("ff05::fb", 5354)):
+            packet = IPv6(src=SRC6, dst=dst) / IPv6ExtHdrFragment(id=len(frames)) \
+                / UDP(sport=4000, dport=port) / Raw(bytes(3000))
+            frames += [frame(p, Ether(dst="33:33:00:00:00:fb", src=PEER_MAC)) for p in fragment6(packet, 1000)]
+        sockets, done = run(config, frames, **workspace)
+        self.assertEqual([s["packets"] for s in sockets], [1, 1, 2, 2])
+        self.assertEqual(done.drops, {"martian": 4})
+        self.assertEqual(done.balance["held"], 0)
+
+    def test_fragments(self):
+        self.fragmented()
+
+    def test_fragments_on_two_workers(self):
+        self.fragmented(lcores=("--lcores", "0@0,1@1,2@1"))
+
+    def test_fragments_of_groups_without_sockets(self):
+        packet = IP(src=SRC4, dst="224.0.0.251") / UDP(sport=1, dport=5353) / Raw(bytes(2000))
+        frames = [frame(p, Ether(dst="01:00:5e:00:00:fb", src=PEER_MAC)) for p in fragment(packet, 1000)]
+        _, done = run("udp bind *:9 app sink\n", frames)
+        self.assertEqual(done.drops, {"martian": len(frames)})
 
 
 class Commands(unittest.TestCase):

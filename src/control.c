@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "classify.h"
+#include "flow_set.h"
 #include "net.h"
 #include "worker.h"
 #include "worker_private.h"
@@ -64,6 +65,7 @@ on_tick(void *arg)
 	(void)arg;
 	on_wake(NULL);
 	net_tick(loop_now_ms());
+	flows_poll();
 }
 
 static void

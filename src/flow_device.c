@@ -303,6 +303,7 @@ put_back(struct flow *flow, struct flow_place *place)
 		return;
 	flow_remark("port %u: rule #%u is not in hardware any more: %s", place->port->id, flow->id,
 		    err.text);
+	flow->waits |= RTE_BIT64(place->port->id);
 	forget(flow, place);
 }
 

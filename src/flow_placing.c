@@ -50,10 +50,10 @@ can_meet(const struct flow *a, const struct flow *b)
 	       flow_overlap(&a->line.rule, &b->line.rule);
 }
 
-/* The first rule before this one that a packet of it could meet, and that would not be
- * asked before it on the port; NULL: none. */
+/* A rule before this one that a packet of it could meet, and that is not in the port's hardware,
+ * or (place: where this one is there) would not be asked before it; NULL: none. */
 static const struct flow *
-overtaken(const struct flow *flow, const struct flow_place *place)
+overtaken(const struct flow *flow, const struct port *port, const struct flow_place *place)
 {
 	const struct flow_set *set = flow->set;
 
@@ -63,8 +63,8 @@ overtaken(const struct flow *flow, const struct flow_place *place)
 
 		if (other == flow || !precedes(other, flow) || !can_meet(other, flow))
 			continue;
-		there = flow_device_place(other, place->port);
-		if (there == NULL || !device_asks_first(there, place))
+		there = flow_device_place(other, port);
+		if (there == NULL || (place != NULL && !device_asks_first(there, place)))
 			return other;
 	}
 	return NULL;
@@ -85,8 +85,11 @@ push_back(const struct flow *flow, const struct port *port, const struct flow_pl
 		if (there == NULL || other == flow || !precedes(flow, other) ||
 		    (place != NULL && device_asks_first(place, there)) || !can_meet(flow, other))
 			continue;
-		if (other->software != NULL)
+		if (other->software != NULL) {
 			flow_device_remove(other, there);
+			other->waits |= RTE_BIT64(port->id);
+			set->again = true;
+		}
 		if (notes != NULL)
 			out_text(
 				notes,
@@ -105,27 +108,55 @@ is_for_both(const struct flow *flow)
 	return flow->line.rule.group == 0 && flow->line.rule.fate != FLOW_JUMP;
 }
 
-/* Offer the rule to one device, if it is to be there. 0, or why it is not. */
+/* May the rule be in the port's hardware as far as the order of rules goes? As for overtaken(). */
 static int
-offer_to(struct flow *flow, struct port *port, struct err *err)
+check_order(const struct flow *flow, const struct port *port, const struct flow_place *place,
+	    struct err *err)
+{
+	const struct flow *other;
+
+	if (flow->line.placement == FLOW_SKIP_SW)
+		return 0;
+	other = overtaken(flow, port, place);
+	if (other == NULL)
+		return 0;
+	return err_set(err, EBUSY, "hardware would act on it before rule #%u, which comes first",
+		       other->id);
+}
+
+static int
+try_device(struct flow *flow, struct port *port, struct err *err)
 {
 	struct flow_place *place;
-	const struct flow *other;
 	int rc;
 
 	if (flow->line.placement == FLOW_SKIP_HW)
 		return err_set(err, ENOTSUP, "it is to be in software (skip_hw)");
 	if (flow->line.placement == FLOW_ANYWHERE && !is_for_both(flow))
 		return err_set(err, ENOTSUP, "groups are left to software");
-	rc = flow_device_add(flow, port, &place, err);
-	if (rc < 0 || flow->line.placement == FLOW_SKIP_SW)
+	/* Not to trouble the device for nothing. */
+	rc = check_order(flow, port, NULL, err);
+	if (rc == 0)
+		rc = flow_device_add(flow, port, &place, err);
+	if (rc < 0)
 		return rc;
-	other = overtaken(flow, place);
-	if (other == NULL)
-		return 0;
-	flow_device_remove(flow, place);
-	return err_set(err, ENOTSUP, "hardware would act on it before rule #%u, which comes first",
-		       other->id);
+	rc = check_order(flow, port, place, err);
+	if (rc < 0)
+		flow_device_remove(flow, place);
+	return rc;
+}
+
+/* Offer the rule to one device, if it is to be there. 0, or why it is not. */
+static int
+offer_to(struct flow *flow, struct port *port, struct err *err)
+{
+	int rc = try_device(flow, port, err);
+
+	if (rc == -ENOSPC || rc == -EBUSY || rc == -ENOMEM || rc == -EAGAIN)
+		flow->waits |= RTE_BIT64(port->id);
+	else
+		flow->waits &= ~RTE_BIT64(port->id);
+	return rc;
 }
 
 /* The rule is where it is to be: see to the others, and say what is to be known. */
@@ -137,7 +168,7 @@ settle(const struct flow *flow, const struct port *port, struct out *notes)
 
 	if (notes != NULL && place != NULL && place->shape.remark != NULL)
 		out_text(notes, "port %u: %s\n", port->id, place->shape.remark);
-	other = place != NULL && notes != NULL ? overtaken(flow, place) : NULL;
+	other = place != NULL && notes != NULL ? overtaken(flow, port, place) : NULL;
 	if (other != NULL)
 		out_text(notes, "port %u: hardware acts on this rule before it comes to rule #%u\n",
 			 port->id, other->id);
@@ -278,4 +309,64 @@ flow_port_started(struct port *port)
 	if (lost.count > 1)
 		flow_remark("port %u: nor did %u other%s; flow list %u shows where each rule is",
 			    port->id, lost.count - 1, lost.count > 2 ? "s" : "", port->id);
+}
+
+/* --- rules that wait ---------------------------------------------------------------------------
+ */
+
+/* One rule that waits for the port's hardware. False: ask no further. */
+static bool
+offer_waiting(struct flow *flow, struct port *port)
+{
+	struct err reason;
+	int rc;
+
+	rc = offer_to(flow, port, &reason);
+	if (rc == 0)
+		settle(flow, port, NULL);
+	/* What its driver takes is known where we know the driver; else it may be full for all. */
+	return rc != -ENOSPC || port->about->flow != NULL;
+}
+
+/* Rules that are nowhere come first. */
+static void
+offer_all_waiting(struct flow_set *set, struct port *port)
+{
+	struct flow **flows = in_order(set);
+	bool more = flows != NULL;
+
+	for (unsigned pass = 0; pass < 2 && more; pass++) {
+		for (unsigned i = 0; i < set->count && more; i++) {
+			if ((flows[i]->waits & RTE_BIT64(port->id)) != 0 &&
+			    (flows[i]->line.placement == FLOW_SKIP_SW) == (pass == 0))
+				more = offer_waiting(flows[i], port);
+		}
+	}
+	free(flows);
+}
+
+static bool
+has_waiting(const struct flow_set *set, const struct port *port)
+{
+	for (unsigned i = 0; i < set->count; i++) {
+		if ((set->flows[i]->waits & RTE_BIT64(port->id)) != 0)
+			return true;
+	}
+	return false;
+}
+
+void
+flows_poll(void)
+{
+	struct flow_set *set;
+
+	for (set = flow_set_next(NULL); set != NULL; set = flow_set_next(set)) {
+		if (!set->again)
+			continue;
+		set->again = false;
+		for (unsigned p = 0; p < set->port_count; p++) {
+			if (set->ports[p]->started && has_waiting(set, set->ports[p]))
+				offer_all_waiting(set, set->ports[p]);
+		}
+	}
 }

@@ -226,6 +226,7 @@ take_out(struct flow *flow)
 	if (flow->software != NULL)
 		ruleset_remove(flow->set->software, flow->software);
 	flow->software = NULL;
+	flow->set->again = true;
 }
 
 int
@@ -387,6 +388,7 @@ leave(struct flow_set *set, struct port *port)
 
 		if (place != NULL)
 			flow_device_remove(set->flows[i], place);
+		set->flows[i]->waits &= ~RTE_BIT64(port->id);
 	}
 	while (set->ports[p] != port)
 		p++;

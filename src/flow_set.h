@@ -40,7 +40,9 @@ struct flow {
 	struct rule *software;	   /**< NULL: not there */
 	struct flow_place *places; /**< in devices */
 	bool displaced;		   /**< was in hardware when its port stopped */
+	uint64_t waits; /**< ports, by bit, whose hardware can have it once other rules are gone */
 };
+static_assert(RTE_MAX_ETHPORTS <= 64, "a bit for each port");
 
 #define FLOW_BLOCK_NAME 32
 
@@ -51,6 +53,7 @@ struct flow_set {
 	struct ruleset *software; /**< NULL until a rule needs it */
 	struct flow **flows;	  /**< by id, which is by age */
 	unsigned count, size;
+	bool again; /**< rules have gone: those that wait for hardware are to be offered again */
 	struct flow_set *next; /**< block */
 };
 
@@ -96,6 +99,8 @@ struct flow_counts {
 };
 void flow_count(const struct flow *flow, struct flow_counts *counts);
 
+/** Every tick: rules that were kept out of hardware are offered again where others have gone. */
+void flows_poll(void);
 /** Everything, hardware included; ports still run. Before the classifier goes. */
 void flows_fini(void);
 

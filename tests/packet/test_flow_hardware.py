@@ -166,6 +166,63 @@ class Restart(Hardware):
             router.tell("quit")
 
 
+class Again(Hardware):
+    """Rules kept out of hardware are offered again, without being asked to, when there is reason to."""
+
+    def comes_to_be(self, router, places, port=0):
+        router.until(lambda: self.where(router, port) == places, f"rules at {places}", every=0.1)
+
+    def test_room(self):
+        """A place that becomes free goes to the first that waits."""
+        rules = "".join(drop(n, priority=p) for n, p in enumerate((0, 0, 7, 3, 5)))
+        with self.router(rules, room=2) as router:
+            self.assertEqual(self.where(router), {0: "hs", 1: "hs", 2: "s", 3: "s", 4: "s"})
+            router.tell("flow destroy 0 rule 0")
+            self.comes_to_be(router, {1: "hs", 2: "s", 3: "hs", 4: "s"})
+            router.tell("flow destroy 0 rule 1 rule 3")
+            self.comes_to_be(router, {2: "hs", 4: "hs"})
+            router.tell("quit")
+
+    def test_nowhere_comes_first(self):
+        with self.router(drop(0) + drop(1) + drop(2, "skip_sw", priority=9)) as router:
+            self.has_room(router, 1)
+            self.assertIn("did not go back", router.tell("port stop 0") + router.tell("port start 0"))
+            self.comes_to_be(router, {0: "hs", 1: "s", 2: "-"})
+            router.tell("flow destroy 0 rule 0")
+            self.comes_to_be(router, {1: "s", 2: "h"})
+            router.tell("quit")
+
+    def test_order(self):
+        """A rule in front was in software alone; when it has gone, those behind it go into
+        hardware, and those behind these, too."""
+        wide = "flow create 0 priority {} {} pattern ipv4 src prefix 10.0.0.0/{} / end actions {} / end\n"
+        rules = (wide.format(1, "skip_hw", 24, "accept") + wide.format(2, "", 16, "drop") +
+                 wide.format(3, "", 8, "queue index 0") + drop(1, "skip_hw", priority=4) + drop(1, priority=5))
+        with self.router(rules) as router:
+            self.assertEqual(self.where(router), {0: "s", 1: "s", 2: "s", 3: "s", 4: "s"})
+            router.tell("flow destroy 0 rule 0")
+            # A rule that acts alike is not in the way of the last.
+            self.comes_to_be(router, {1: "hs", 2: "hs", 3: "s", 4: "hs"})
+            router.tell(wide.format(0, "skip_hw", 8, "accept").strip())
+            self.assertEqual(set(self.where(router).values()), {"s"})
+            router.tell("flow destroy 0 rule 5")
+            self.comes_to_be(router, {1: "hs", 2: "hs", 3: "s", 4: "hs"})
+            router.tell("quit")
+
+    def test_block(self):
+        """Each port of a block for itself."""
+        config = "flow block edge ports 0,1\n" + drop(0, "", "edge")
+        with self.router(config, room=1) as router:
+            router.tell(drop(1, "", "edge").strip())
+            self.assertEqual(self.where(router, "edge"), {0: "hs", 1: "s"})
+            router.tell("port stop 1")
+            router.tell("flow destroy edge rule 0")
+            router.until(lambda: self.rules(router, "edge")[1]["in_hw_ports"] == [0], "rule 1 on port 0")
+            router.tell("port start 1")
+            self.assertEqual(self.where(router, "edge"), {1: "hs"})
+            router.tell("quit")
+
+
 class Refused(Hardware):
     def test_no_room(self):
         """skip_sw is refused with the driver's words, and nothing is left; others are in software."""

@@ -82,6 +82,8 @@ void udp_input(struct worker *w, struct burst *b, unsigned i, uint8_t family, ui
 /** udp_input.c: place i is to a group or broadcast address. True: it was UDP that sockets are
  * bound for, and has been dealt with. */
 bool udp_input_group4(struct worker *w, struct burst *b, unsigned i);
+/** udp_input.c: is it 255.255.255.255, or the broadcast address of a network of the interface? */
+bool udp_is_broadcast4(uint16_t iface, const uint8_t *dst);
 /** udp_input.c: is its destination an IPv4 group, or a broadcast address where it came in by? */
 bool udp_is_group4(const struct burst *b, unsigned i);
 bool udp_input_group6(struct worker *w, struct burst *b, unsigned i, uint16_t upper);
@@ -95,6 +97,15 @@ void udp_deliver(struct worker *w, struct udp_own *own, unsigned n);
 
 /** udp_send.c: udp_worker's send. */
 unsigned udp_send(struct udp_worker *worker, struct udp_outgoing *out, unsigned n);
+/** udp_send_group.c: the link that a datagram to this group or broadcast address is to be sent on;
+ * `asked`: the interface, if the sender named one. 0; -ENETUNREACH: none is named; -EINVAL: it does
+ * not exist, or not in the socket's VRF; -EACCES: the broadcast address of another network. */
+int udp_group_link(struct udp_own *own, const struct udp_bind *bound, uint16_t asked,
+		   const struct ip_addr *to, const struct iface **link);
+/** udp_send_group.c: a datagram of ours (data begins at its IP header) to everybody on the link,
+ * in fragments if it is too long. Takes it over. */
+void udp_leave_to_group(struct worker *w, struct rte_mbuf *m, const struct iface *link,
+			const struct ip_addr *to);
 /** udp_send.c: send a datagram back to where it came from; takes its packet over. It has been
  * counted as delivered. */
 void udp_reply(struct worker *w, struct udp_own *own, const struct udp_datagram *d);

@@ -175,9 +175,8 @@ group(struct worker *w, struct burst *b, unsigned i, const struct udp_flow *f, u
 		give(w, b, i, f, upper, fan.size, fan.first, b->pkts[i], true);
 }
 
-/* 255.255.255.255, or the broadcast address of a network the packet came in by. */
-static bool
-is_broadcast4(uint16_t iface, const uint8_t *dst)
+bool
+udp_is_broadcast4(uint16_t iface, const uint8_t *dst)
 {
 	const struct iface *view = iface_at(iface);
 	struct ip_addr addr = {.family = AF_INET};
@@ -220,7 +219,7 @@ udp_is_group4(const struct burst *b, unsigned i)
 {
 	const uint8_t *dst = b->l3[i] + 16;
 
-	return is_multicast4(dst) || is_broadcast4(b->iface[i], dst);
+	return is_multicast4(dst) || udp_is_broadcast4(b->iface[i], dst);
 }
 
 bool

@@ -14,6 +14,7 @@
 
 #define UDP_HEADER  8
 #define TTL_DEFAULT 64 /* RFC 1700, as ping's */
+#define TTL_GROUP   1  /* RFC 1112 6.1, RFC 3493 5.2: not beyond the link, unless asked for */
 
 /* UDP of fewer bytes is added up sooner than a device is told to. */
 #define SUM_WORTH_LEAVING 256
@@ -290,25 +291,47 @@ is_group(const struct ip_addr *a)
 	return ip_is_multicast(a) || (a->family == AF_INET && ip4_host(a) == UINT32_MAX);
 }
 
-/* Where it leaves, seen from the route: 0, or why it cannot. */
+/* To all on a link: 0, or why it cannot be sent. */
+static int
+way_to_group(struct udp_own *own, const struct udp_socket *s, const struct udp_outgoing *out,
+	     const struct ip_addr *to, const struct iface **link, uint16_t *mtu)
+{
+	int rc = udp_group_link(own, &s->bound, out->iface, to, link);
+
+	if (rc == 0)
+		*mtu = (*link)->mtu;
+	return rc;
+}
+
+static const struct iface *
+named_iface(const struct udp_socket *s, const struct udp_outgoing *out)
+{
+	uint16_t id = out->iface != 0 ? out->iface : s->bound.iface;
+
+	return id < IFACE_MAX ? iface_at(id) : NULL;
+}
+
+/* Where it leaves, seen from the route: 0, or why it cannot. link: set if it is for all there. */
 static int
 way_out(struct udp_own *own, const struct udp_socket *s, const struct udp_outgoing *out,
-	const struct ip_addr *to, struct peer **way, uint16_t *mtu)
+	const struct ip_addr *to, struct peer **way, const struct iface **link, uint16_t *mtu)
 {
 	const struct iface *iface;
 	const struct nexthop *nh;
 
+	if (is_group(to))
+		return way_to_group(own, s, out, to, link, mtu);
 	*way = udp_address_way(own, s->bound.vrf, to->family, to->bytes, udp_generation());
 	nh = nexthop_at(nexthops, (*way)->nexthop);
 	if (nh->type == NEXTHOP_GROUP)
 		nh = nexthop_at(nexthops, nexthop_group_pick(nh, 0));
 	iface = iface_at(nh->iface);
 	if (scoped(to)) {
-		iface = iface_at(out->iface != 0 ? out->iface : s->bound.iface);
+		iface = named_iface(s, out);
 		if (iface == NULL || iface->vrf != s->bound.vrf)
 			return -EINVAL;
-	} else if (nh->type == NEXTHOP_MARTIAN && to->family == AF_INET && !ip_is_multicast(to)) {
-		return -EACCES; /* a broadcast address */
+	} else if (nh->type == NEXTHOP_MARTIAN && to->family == AF_INET) {
+		return way_to_group(own, s, out, to, link, mtu); /* a broadcast address */
 	} else if (nh->type != NEXTHOP_ADJACENT && nh->type != NEXTHOP_RESOLVE &&
 		   nh->type != NEXTHOP_CONNECTED && nh->type != NEXTHOP_LOCAL &&
 		   nh->type != NEXTHOP_SID) {
@@ -323,9 +346,10 @@ way_out(struct udp_own *own, const struct udp_socket *s, const struct udp_outgoi
 /* Whom it comes from. 0, or -EADDRNOTAVAIL. */
 static int
 choose_source(struct udp_own *own, const struct udp_socket *s, const struct udp_outgoing *out,
-	      const struct ip_addr *to, struct peer *way, struct ip_addr *source)
+	      const struct ip_addr *to, struct peer *way, const struct iface *link,
+	      struct ip_addr *source)
 {
-	const struct iface *iface = iface_at(out->iface != 0 ? out->iface : s->bound.iface);
+	const struct iface *iface = named_iface(s, out);
 	uint32_t addr;
 	bool mine;
 
@@ -348,6 +372,8 @@ choose_source(struct udp_own *own, const struct udp_socket *s, const struct udp_
 		*source = s->bound.addr;
 		return 0;
 	}
+	if (link != NULL)
+		return iface_source_for(link, to, source) ? 0 : -EADDRNOTAVAIL;
 	if (scoped(to))
 		return iface != NULL && iface_source_for(iface, to, source) ? 0 : -EADDRNOTAVAIL;
 	return udp_address_source(way, source) ? 0 : -EADDRNOTAVAIL;
@@ -363,8 +389,9 @@ send_one(struct udp_own *own, struct udp_outgoing *out)
 	struct rte_mbuf *m = out->packet;
 	struct ip_addr to, source;
 	struct headers is;
-	uint16_t mtu, port, size;
-	struct peer *way;
+	uint16_t mtu = 0, port, size;
+	const struct iface *link = NULL;
+	struct peer *way = NULL;
 	uint32_t nexthop;
 	uint8_t *h;
 	bool left;
@@ -382,9 +409,9 @@ send_one(struct udp_own *own, struct udp_outgoing *out)
 		return -EINVAL;
 	if (m->pkt_len > UINT16_MAX - UDP_HEADER - (to.family == AF_INET ? IP4_HEADER_MIN : 0u))
 		return -EMSGSIZE;
-	rc = way_out(own, s, out, &to, &way, &mtu);
+	rc = way_out(own, s, out, &to, &way, &link, &mtu);
 	if (rc == 0)
-		rc = choose_source(own, s, out, &to, way, &source);
+		rc = choose_source(own, s, out, &to, way, link, &source);
 	if (rc < 0)
 		return rc;
 	size = (uint16_t)(m->pkt_len + UDP_HEADER);
@@ -402,7 +429,9 @@ send_one(struct udp_own *own, struct udp_outgoing *out)
 		.from_port = s->bound.port,
 		.to_port = port,
 		.family = to.family,
-		.ttl = out->ttl != 0 ? out->ttl : TTL_DEFAULT,
+		.ttl = out->ttl != 0	      ? out->ttl
+		       : ip_is_multicast(&to) ? TTL_GROUP
+					      : TTL_DEFAULT,
 		.tos = out->tos,
 		.dont_fragment = out->dont_fragment,
 	};
@@ -411,6 +440,11 @@ send_one(struct udp_own *own, struct udp_outgoing *out)
 	ip_put16(h, is.from_port);
 	ip_put16(h + 2, is.to_port);
 	ip_put16(h + 4, size);
+	if (link != NULL) {
+		write_sum(m, to.family, size, 0);
+		udp_leave_to_group(w, m, link, &to);
+		return 0;
+	}
 	nexthop = scoped(&to) ? 0 : way->nexthop;
 	left = write_sum(m, to.family, size, nexthop);
 	start_off(w, m, to.family, s->bound.vrf,

@@ -50,12 +50,13 @@ struct noref_udp_datagram {
 struct noref_udp_to {
 	uint32_t socket; /**< sent from this one: its port, VRF, address if it has one */
 	uint8_t family;	 /**< 4 or 6; 0: where the socket is connected to */
-	uint8_t ttl;	 /**< 0: 64 */
+	uint8_t ttl;	 /**< 0: 64, or 1 to a multicast group */
 	uint8_t tos;
 	uint8_t dont_fragment; /**< not 0: -EMSGSIZE where it does not fit the way */
 	uint16_t port;
-	uint16_t interface; /**< for link-local addresses; else 0 */
-	uint8_t addr[16];   /**< network byte order */
+	uint16_t
+		interface; /**< for link-local addresses, groups, broadcasts; 0: the socket's dev */
+	uint8_t addr[16];  /**< network byte order */
 };
 
 /** The worker handle() is called on; its functions may be called from inside handle() and poll().
@@ -73,8 +74,8 @@ struct noref_udp_worker {
 		       uint32_t len);
 	/**
 	 * Send a datagram; data is copied. 0, or a negative errno: -EBADF (no such socket),
-	 * -EDESTADDRREQ, -EAFNOSUPPORT, -EACCES (broadcast), -EINVAL, -EADDRNOTAVAIL (no address to
-	 * speak from), -ENETUNREACH, -EMSGSIZE, -ENOBUFS.
+	 * -EDESTADDRREQ, -EAFNOSUPPORT, -EACCES (another network's broadcast), -EINVAL,
+	 * -EADDRNOTAVAIL (no address to speak from), -ENETUNREACH, -EMSGSIZE, -ENOBUFS.
 	 */
 	int (*send)(struct noref_udp_worker *worker, const struct noref_udp_to *to,
 		    const void *data, uint32_t len);

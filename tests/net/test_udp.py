@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """UDP services of noref, used by a kernel host with the programs people use."""
 
+import errno
 import os
 import re
 import shutil
@@ -257,6 +258,89 @@ def damaged(packet, at, value):
     return bytes(data)
 
 
+RELAY = r"""
+#include <string.h>
+#include <noref/udp_handler.h>
+/* A datagram is family, 16 bytes of address, and what to send there. */
+static void
+handle(void *state, struct noref_udp_worker *w, const struct noref_udp_datagram *d, uint32_t n)
+{
+	(void)state;
+	for (uint32_t i = 0; i < n; i++) {
+		const unsigned char *data = d[i].data;
+		struct noref_udp_to to = {.socket = d[i].socket, .family = data[0], .port = 5000};
+		char *answer;
+		int rc;
+
+		memcpy(to.addr, data + 1, 16);
+		rc = w->send(w, &to, data + 17, d[i].len - 17);
+		answer = w->reply(w, &d[i], 1);
+		if (answer != NULL)
+			*answer = (char)-rc;
+	}
+}
+NOREF_UDP_HANDLER(.about = "sends on", .handle = handle);
+"""
+
+
+def groups_are_sent_to(lab):
+    """A handler's datagrams to groups and broadcast addresses reach a kernel that has joined, also in fragments."""
+    (host,) = lab.namespaces("host")
+    noref = lab.noref(host, ["net_tap0,iface=tap0"], "ip addr add 192.0.2.1/24 dev 0\n"
+                      "ip addr add fc00:0:0:1::1/64 dev 0")
+    host.ip("addr add 192.0.2.2/24 brd + dev tap0")
+    host.ip("-6 addr add fc00:0:0:1::2/64 dev tap0 nodad")
+    host.ip("link set tap0 up")
+    source, built = os.path.join(lab.folder, "relay.c"), os.path.join(lab.folder, "relay.so")
+    with open(source, "w") as file:
+        file.write(RELAY)
+    include = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "include")
+    run(f"cc -shared -fPIC -I{include} -o {built} {source}")
+    os.chmod(built, 0o644)
+    os.chmod(lab.folder, 0o755)
+    noref.ctl(f"udp handler load {built} name relay")
+    noref.ctl("udp bind [::]:6000 dev 0 app handler relay")
+    noref.ctl("udp bind *:6001 app handler relay")
+    with host.entered():
+        ear = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+        asker = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        index = socket.if_nametoindex("tap0")
+    with ear, asker:
+        ear.bind(("::", 5000))
+        ear.settimeout(3)
+        asker.settimeout(3)
+        for group in ("ff02::1234", "ff15::1234"):
+            ear.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_JOIN_GROUP,
+                           socket.inet_pton(socket.AF_INET6, group) + index.to_bytes(4, "little"))
+        ear.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP,
+                       socket.inet_aton("239.129.3.4") + socket.inet_aton("192.0.2.2"))
+        ear.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_RECVHOPLIMIT, 1)
+        ear.setsockopt(socket.IPPROTO_IP, 12, 1)  # IP_RECVTTL
+
+        def send(to, payload, port=6000):
+            """The errno of sending it on."""
+            family = socket.AF_INET6 if ":" in to else socket.AF_INET
+            packed = socket.inet_pton(family, to)
+            asker.sendto(bytes([6 if ":" in to else 4]) + packed.ljust(16, b"\0") + payload, (SERVER4, port))
+            return asker.recv(10)[0]
+
+        for to, port, ttl in (("239.129.3.4", 6000, 1), ("ff02::1234", 6000, 1), ("ff15::1234", 6000, 1),
+                              ("255.255.255.255", 6000, 64), ("192.0.2.255", 6000, 64), ("192.0.2.255", 6001, 64)):
+            for size in (1, 1000, 1400, 5000):
+                payload = os.urandom(size)
+                assert send(to, payload, port) == 0, to
+                data, extra, _, sender = ear.recvmsg(10000, 100)
+                assert data == payload and sender[1] == port, (to, size)
+                assert int.from_bytes(extra[0][2], "little") == ttl, (to, extra)
+                if to.startswith("ff02"):
+                    assert sender[0].startswith("fe80::"), sender
+        assert send("239.129.3.4", b"x", 6001) == errno.ENETUNREACH
+        assert send("255.255.255.255", b"x", 6001) == errno.ENETUNREACH
+        assert send("192.0.3.255", b"x", 6001) == errno.ENETUNREACH  # no broadcast, no route
+        assert send("240.0.0.1", b"x") == errno.EACCES
+        assert host.counter("Udp", "InCsumErrors") == 0
+
+
 def sums_by_the_driver(lab):
     """With --enable-rx-cksum the driver says which are good: bad ones are dropped all the same, zero means none for
     IPv4 alone, and a datagram shorter than its packet is judged by its own length."""
@@ -288,5 +372,5 @@ def sums_by_the_driver(lab):
             assert (now[0] - before[0], now[1] - before[1]) == (int(wanted), int(not wanted)), (frame.hex(), wanted)
 
 
-TESTS = [sums_by_the_driver, socat_is_echoed, nobody_listens, dig_asks_the_example, handlers_are_only_roots, bind_and_close_under_load,
+TESTS = [groups_are_sent_to, sums_by_the_driver, socat_is_echoed, nobody_listens, dig_asks_the_example, handlers_are_only_roots, bind_and_close_under_load,
          a_member_that_closes_keeps_the_others_flows, iperf_passes_by]

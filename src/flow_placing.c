@@ -13,6 +13,7 @@
 
 #include "driver.h"
 #include "flow_device.h"
+#include "flow_index.h"
 
 /* Does a come before b, as first match by priority goes? */
 static bool
@@ -55,10 +56,11 @@ can_meet(const struct flow *a, const struct flow *b)
 static const struct flow *
 overtaken(const struct flow *flow, const struct port *port, const struct flow_place *place)
 {
-	const struct flow_set *set = flow->set;
+	const struct flow *other;
+	struct flow_cursor cursor;
 
-	for (unsigned i = 0; i < set->count; i++) {
-		const struct flow *other = set->flows[i];
+	flow_meeting(&cursor, flow);
+	while ((other = flow_meeting_next(&cursor)) != NULL) {
 		const struct flow_place *there;
 
 		if (other == flow || !precedes(other, flow) || !can_meet(other, flow))
@@ -76,10 +78,11 @@ static void
 push_back(const struct flow *flow, const struct port *port, const struct flow_place *place,
 	  struct out *notes)
 {
-	struct flow_set *set = flow->set;
+	struct flow_cursor cursor;
+	struct flow *other;
 
-	for (unsigned i = 0; i < set->count; i++) {
-		struct flow *other = set->flows[i];
+	flow_meeting(&cursor, flow);
+	while ((other = flow_meeting_next(&cursor)) != NULL) {
 		struct flow_place *there = flow_device_place(other, port);
 
 		if (there == NULL || other == flow || !precedes(flow, other) ||
@@ -88,7 +91,7 @@ push_back(const struct flow *flow, const struct port *port, const struct flow_pl
 		if (other->software != NULL) {
 			flow_device_remove(other, there);
 			other->waits |= RTE_BIT64(port->id);
-			set->again = true;
+			flow->set->again = true;
 		}
 		if (notes != NULL)
 			out_text(

@@ -11,6 +11,7 @@
 
 #include "classify.h"
 #include "flow_device.h"
+#include "flow_index.h"
 #include "flow_placing.h"
 
 static struct flow_set own[RTE_MAX_ETHPORTS]; /* the rules of each port alone */
@@ -226,6 +227,7 @@ take_out(struct flow *flow)
 	if (flow->software != NULL)
 		ruleset_remove(flow->set->software, flow->software);
 	flow->software = NULL;
+	flow_index_remove(flow);
 	flow->set->again = true;
 }
 
@@ -247,6 +249,8 @@ flow_create(struct flow_set *set, const struct flow_line *line, struct flow **fl
 	f->line = *line;
 	rc = next_id(set, &f->id, err);
 	f->line.rule.id = f->id;
+	if (rc == 0)
+		rc = flow_index_add(f, err);
 	if (rc == 0 && line->placement != FLOW_SKIP_SW)
 		rc = add_software(f, err);
 	if (rc == 0)

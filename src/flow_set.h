@@ -33,6 +33,8 @@ struct flow_place {
 	int number; /**< its own on the port, or -1 */
 };
 
+struct flow_kind;
+
 struct flow {
 	uint32_t id; /**< in its set */
 	struct flow_set *set;
@@ -40,6 +42,8 @@ struct flow {
 	struct rule *software;	   /**< NULL: not there */
 	struct flow_place *places; /**< in devices */
 	bool displaced;		   /**< was in hardware when its port stopped */
+	struct flow_kind *kind;	   /**< flow_index.h, as is the next one */
+	struct flow *neighbour;
 	uint64_t waits; /**< ports, by bit, whose hardware can have it once other rules are gone */
 };
 static_assert(RTE_MAX_ETHPORTS <= 64, "a bit for each port");
@@ -53,6 +57,7 @@ struct flow_set {
 	struct ruleset *software; /**< NULL until a rule needs it */
 	struct flow **flows;	  /**< by id, which is by age */
 	unsigned count, size;
+	struct flow_kind *kinds; /**< flow_index.h */
 	bool again; /**< rules have gone: those that wait for hardware are to be offered again */
 	struct flow_set *next; /**< block */
 };

@@ -51,12 +51,12 @@ bits_differ(const struct flow_rule *a, const struct flow_rule *b)
 {
 	const uint8_t *value = (const uint8_t *)&a->value, *mask = (const uint8_t *)&a->mask;
 	const uint8_t *other = (const uint8_t *)&b->value, *other_mask = (const uint8_t *)&b->mask;
+	uint8_t differ = 0;
 
-	for (unsigned i = 0; i < sizeof(a->value); i++) {
-		if (((value[i] ^ other[i]) & mask[i] & other_mask[i]) != 0)
-			return true;
-	}
-	return false;
+	/* To the end: compilers make vectors of it. */
+	for (unsigned i = 0; i < sizeof(a->value); i++)
+		differ |= (uint8_t)((value[i] ^ other[i]) & mask[i] & other_mask[i]);
+	return differ != 0;
 }
 
 /* A range of a against the other's exact bits, if those are all of the range's. */

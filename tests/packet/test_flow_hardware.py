@@ -2,8 +2,10 @@
 """Flow rules in devices that take them as they are (tests/rules_device): what is asked where,
 what is counted, and what becomes of rules a device has no room for."""
 
+import ipaddress
 import os
 import pathlib
+import random
 import unittest
 
 from harness import ROOT, Router, noref
@@ -207,6 +209,45 @@ class Again(Hardware):
             self.assertEqual(set(self.where(router).values()), {"s"})
             router.tell("flow destroy 0 rule 5")
             self.comes_to_be(router, {1: "hs", 2: "hs", 3: "s", 4: "hs"})
+            router.tell("quit")
+
+    def test_any_rules(self):
+        """Rules at random come and go: hardware has all it may have, and no other."""
+        chance, rules, number = random.Random(6), {}, 0
+
+        def expected():
+            places = {}
+            for n, (priority, placement, net, port, action) in sorted(rules.items(), key=lambda r: (r[1][0], r[0])):
+                before = [(m, other) for m, other in rules.items()
+                          if (other[0], m) < (priority, n) and other[2].overlaps(net) and
+                          (None in (other[3], port) or other[3] == port) and other[4] != action]
+                good = all("h" in places[m] and other[0] < priority for m, other in before)
+                places[n] = {"": "hs" if good else "s", "skip_hw": "s", "skip_sw": "h"}[placement]
+            return places
+
+        with self.router() as router:
+            for _ in range(12):
+                lines = []
+                for _ in range(20):
+                    old = [n for n in rules if n != number - 1]  # the last one's number would come again
+                    if old and chance.random() < 0.4:
+                        gone = chance.choice(old)
+                        del rules[gone]
+                        lines.append(f"flow destroy 0 rule {gone}")
+                        continue
+                    length = chance.choice((14, 15, 16, 24))
+                    address = ipaddress.ip_address(f"10.{chance.randrange(4)}.{chance.randrange(2)}.0")
+                    net = ipaddress.ip_network(f"{address}/{length}", strict=False)
+                    rule = (chance.randrange(6), chance.choice(("", "", "", "skip_hw", "skip_sw")), net,
+                            chance.choice((None, None, 53, 80)), chance.choice(("drop", "queue index 0")))
+                    udp = f"udp dst is {rule[3]} / " if rule[3] else ""
+                    lines.append(f"flow create 0 priority {rule[0]} {rule[1]} pattern ipv4 src prefix {net} / "
+                                 f"{udp}end actions {rule[4]} / end")
+                    rules[number] = rule
+                    number += 1
+                status, _, err = router.try_ctl("", json_wanted=False, lines="\n".join(lines) + "\n")
+                self.assertEqual((status, err), (0, ""))
+                self.comes_to_be(router, dict(sorted(expected().items())))
             router.tell("quit")
 
     def test_block(self):

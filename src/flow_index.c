@@ -20,11 +20,13 @@ static uint32_t
 hash(const struct flow_headers *mask, const struct flow_headers *value)
 {
 	const uint8_t *m = (const uint8_t *)mask, *v = (const uint8_t *)value;
-	uint8_t masked[sizeof(*value)];
+	/* Whole words: that is what rte_jhash reads. */
+	uint32_t words[(sizeof(*value) + 3) / 4] = {0};
+	uint8_t *masked = (uint8_t *)words;
 
-	for (unsigned i = 0; i < sizeof(masked); i++)
+	for (unsigned i = 0; i < sizeof(*value); i++)
 		masked[i] = m[i] & v[i];
-	return rte_jhash(masked, sizeof(masked), 0);
+	return rte_jhash_32b(words, RTE_DIM(words), 0);
 }
 
 /* Does `mask` compare all bits that `other` does? */

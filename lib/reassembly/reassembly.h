@@ -21,7 +21,8 @@
  *  - Any other overlap, and lengths that contradict each other, kill the datagram: what is
  *    there is dropped, and so is what still comes of it, until its time is up (RFC 5722 4).
  *  - Memory is bounded (struct reassembly_limits), and each source may use a part of it only. Who
- *    uses most pays for new ones with its oldest datagram: one flooder evicts itself.
+ *    uses most pays for new ones with its oldest datagram: one flooder evicts itself. Who uses most
+ *    with a single datagram may complete it: the oldest of all goes.
  *
  * One struct reassembly belongs to one thread, which alone calls the functions that take
  * it. Packets handed in have their data start at the IP header and end with the IP packet, and

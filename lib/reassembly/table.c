@@ -243,6 +243,26 @@ evict_oldest(struct reassembly *r, uint16_t source, const struct datagram *keep)
 	return true;
 }
 
+/* Of all sources' datagrams the oldest but `keep`. */
+static bool
+evict_eldest(struct reassembly *r, const struct datagram *keep)
+{
+	struct datagram *eldest = NULL;
+
+	for (unsigned v6 = 0; v6 < 2; v6++) {
+		struct datagram *d = TAILQ_FIRST(&r->by_age[v6]);
+
+		if (d != NULL && d == keep)
+			d = TAILQ_NEXT(d, by_age);
+		if (d != NULL && (eldest == NULL || d->since < eldest->since))
+			eldest = d;
+	}
+	if (eldest == NULL)
+		return false;
+	datagram_end(r, eldest);
+	return true;
+}
+
 bool
 make_room(struct reassembly *r, uint16_t source, uint32_t need, struct datagram *d)
 {
@@ -253,7 +273,9 @@ make_room(struct reassembly *r, uint16_t source, uint32_t need, struct datagram 
 			return false;
 	}
 	while (r->held + need > r->limits.total || (d == NULL && r->datagrams == r->datagram_max)) {
-		if (!evict_oldest(r, heaviest(r), d))
+		/* Who has only this datagram may go on with it, up to a source's share; else many
+		 * sources with a fragment each would keep all larger datagrams out. */
+		if (!evict_oldest(r, heaviest(r), d) && !evict_eldest(r, d))
 			return false;
 	}
 	return true;

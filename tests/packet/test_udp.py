@@ -319,6 +319,38 @@ class Groups(unittest.TestCase):
         self.assertEqual(done.drops, {"martian": len(frames)})
 
 
+class Memory(unittest.TestCase):
+    """A pool that just fits: datagrams that never become whole do not take the buffers others need."""
+
+    ARGS = ("--rxd=64", "--txd=64", "--burst=32", "--total-num-mbufs=420")
+
+    def test_flood_of_incomplete_datagrams(self):
+        """Of many sources and both versions of IP, the most a sender can have held; between them whole ones, and
+        behind them whole ones in fragments."""
+        config = CONFIG + "udp bind [::]:9 app sink\nudp bind [::]:7 app echo\n"
+        first4 = raw(UDP(sport=4000, dport=9, len=2008, chksum=1) / Raw(bytes(64)))
+        frames = []
+        for n in range(1500):
+            frames.append(frame(IP(src=f"10.0.0.{n % 200 + 3}", dst=DST4, proto=17, id=n, flags="MF") / Raw(first4)))
+            frames.append(frame(IPv6(src=f"2001:db8::{n % 200 + 3:x}", dst=DST6)
+                                / IPv6ExtHdrFragment(id=n, nh=17, m=1) / Raw(first4)))
+            if n % 10 == 0:
+                frames += [udp4(), udp6(), udp4(dport=7), udp6(dport=7)]
+        whole = [frame(p) for p in fragment(IP(src=SRC4, dst=DST4, id=9) / UDP(sport=1, dport=9)
+                                            / Raw(bytes(60000)), 1400)]
+        with Router(config, {0: frames}, ports=1, args=self.ARGS) as router:
+            router.until(lambda: router.balance()["received"] == len(frames), "all frames")
+            self.assertLessEqual(router.balance()["held"], 128)
+            self.assertGreaterEqual(router.balance()["held"], 32)
+            self.assertEqual([s["packets"] for s in router.ask("udp show")], [300, 300])
+            router.feed(0, whole)
+            router.until(lambda: router.ask("udp show")[0]["packets"] == 301, "a datagram of 60,000 bytes")
+            self.assertEqual(router.ask("show pool")[0]["alloc_failed"], 0)
+            done = router.finish(balanced=False)
+        self.assertEqual(set(done.drops), {"fragment"})
+        self.assertNotIn("missing", done.stdout)
+
+
 class Commands(unittest.TestCase):
     def test_refused_as_bind_refuses(self):
         config = "udp bind *:9 app sink\nudp bind 10.0.0.1:10 app sink\n"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Packets of mixed memory from ports whose drivers make none: put before DPDK's functions with
- * LD_PRELOAD. The first port gives its driver another name, so that the program knows nothing of it;
- * what it receives is changed, in turn, to a packet
+ * LD_PRELOAD. The first port gives its driver another name, so that the program knows nothing of
+ * it; what it receives is changed, in turn, to a packet
  *
  *   as it was,
  *   that is a clone, somebody else holding the original (which must not change),
@@ -27,7 +27,7 @@
 
 #define PORT	    0 /* whose packets are changed */
 #define KINDS	    8
-#define HELD	    512 /* packets that somebody else holds, at most */
+#define HELD	    512	 /* packets that somebody else holds, at most */
 #define OTHER	    8192 /* buffers of the other pool */
 #define OTHER_ROOM  1600
 #define SEGMENT_MAX 6
@@ -257,8 +257,7 @@ rte_eth_dev_start(uint16_t port)
 		fail("no other pool");
 	if (port == PORT && rte_eth_dev_info_get(port, &info) == 0) {
 		for (uint16_t q = 0; q < info.nb_rx_queues; q++) {
-			if (!called[q] &&
-			    rte_eth_add_rx_callback(port, q, received, NULL) == NULL)
+			if (!called[q] && rte_eth_add_rx_callback(port, q, received, NULL) == NULL)
 				fail("no callback");
 			called[q] = true;
 		}

@@ -95,6 +95,7 @@ test_needs=(
 	command:clang-format=clang-format
 	python:scapy=python3-scapy
 	command:tcpdump=tcpdump
+	command:dpdk-dumpcap=dpdk-dev
 	command:ip=iproute2
 	command:ping=iputils-ping
 	command:ethtool=ethtool

@@ -34,6 +34,10 @@ class Ports:
                       "--vdev", f"net_null{i},no-rx=1"]
         return words
 
+    def queues(self):
+        """(port, queue) of what one worker polls, for each pair."""
+        return [[(port, 0) for port in pair] for pair in zip(self.sources(), self.counted())]
+
     # EAL numbers ports in the order of its arguments.
     def sources(self):
         return [2 * i for i in range(len(self.captures))]
@@ -136,11 +140,11 @@ def testpmd(mode, ports, seconds, burst, workers=1, options=(), begin=("start",)
 
 
 def polling(ports, workers):
-    """Each worker polls its own pairs of ports."""
+    """Each worker polls its own pairs of ports, or queues."""
     if workers == 1:
         return []
-    pairs = zip(ports.sources(), ports.counted())
-    queues = [f"({port},0,{1 + i % workers})" for i, pair in enumerate(pairs) for port in pair]
+    queues = [f"({port},{queue},{1 + i % workers})" for i, pair in enumerate(ports.queues())
+              for port, queue in pair]
     return ["--config=" + ",".join(queues)] if queues else []
 
 

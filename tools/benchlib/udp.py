@@ -41,6 +41,9 @@ class Receivers(programs.Ports):
     def counted(self):
         return [0]
 
+    def queues(self):
+        return [[(0, queue)] for queue in range(len(self.captures))]
+
 
 def udp(pseudo, sport, dport, payload):
     length = 8 + len(payload)

@@ -78,7 +78,7 @@ plain4(const uint8_t *h, uint32_t room, uint16_t *size)
 	return (((first & IP4_PLAIN_MASK) ^ IP4_PLAIN) | ((second & IP4_PROTO_MASK) ^ IP4_PROTO)) ==
 		       0 &&
 	       total <= room && udp >= 8 && udp + IP4_HEADER_MIN <= total &&
-	       !ip4_source_suspect(h[12]) && udp_sum_header(h) == 0xffff;
+	       !ip4_source_suspect(h[12]) && udp_sum_header_good(h);
 }
 
 /* IPv6 and right behind it UDP, lengths that agree. */
@@ -266,6 +266,16 @@ tables_answer(const struct candidate *c, const struct view *v)
 	return a;
 }
 
+/* The one socket that the tables name, whatever the remote end and the worker; UDP_NONE: it
+ * depends. */
+static inline uint32_t
+plain_answer(const struct answer *a)
+{
+	uint64_t value = a->local != 0 ? a->local : a->any;
+
+	return udp_value_kind(value) == UDP_VALUE_REF ? (uint32_t)value : UDP_NONE;
+}
+
 static inline uint32_t
 find(const struct candidate *c, const struct view *v, const struct answer *a, unsigned worker)
 {
@@ -295,8 +305,7 @@ undamaged(const struct candidate *c, const struct rte_mbuf *m, const struct port
 	    c->size == (c->family == AF_INET ? ip_get16(c->ip + 2) - IP4_HEADER_MIN
 					     : ip_get16(c->ip + 4)))
 		return true;
-	return c->family == AF_INET ? udp_sum_ok4(c->ip, udp, c->size)
-				    : udp_sum_ok6(c->ip, udp, c->size);
+	return c->family == AF_INET ? udp_sum_good4(c->ip, c->size) : udp_sum_good6(c->ip, c->size);
 }
 
 /* The sockets of candidates. Returns how many have one and are undamaged. */
@@ -304,15 +313,19 @@ static inline unsigned
 look_up(const struct udp_own *own, const struct burst *b, const struct port *port,
 	const struct view *v, struct candidate *candidates, unsigned n)
 {
+	const bool peers = v->peer4 != NULL || v->peer6 != NULL;
 	struct answer a = {0, 0};
+	uint32_t ref = UDP_NONE; /* of one before, if that says it of all that are the same */
 	unsigned found = 0;
 
 	for (unsigned k = 0; k < n; k++) {
 		struct candidate *c = &candidates[k];
 
-		if (!c->same)
+		if (!c->same) {
 			a = tables_answer(c, v);
-		c->ref = find(c, v, &a, own->worker.id);
+			ref = peers ? UDP_NONE : plain_answer(&a);
+		}
+		c->ref = likely(ref != UDP_NONE) ? ref : find(c, v, &a, own->worker.id);
 		if (unlikely(c->ref == UDP_NONE))
 			continue;
 		if (unlikely(!undamaged(c, b->pkts[c->place], port))) {

@@ -78,7 +78,7 @@ plain4(const uint8_t *h, uint32_t room, uint16_t *size)
 	return (((first & IP4_PLAIN_MASK) ^ IP4_PLAIN) | ((second & IP4_PROTO_MASK) ^ IP4_PROTO)) ==
 		       0 &&
 	       total <= room && udp >= 8 && udp + IP4_HEADER_MIN <= total &&
-	       !ip4_source_suspect(h[12]) && udp_sum_header_good(h);
+	       !ip4_source_suspect(h[12]) && ip4_sum_ok_20(h);
 }
 
 /* IPv6 and right behind it UDP, lengths that agree. */

@@ -68,26 +68,7 @@ udp_pseudo4(const uint8_t *h, uint16_t size)
 	return (uint64_t)src + dst + rte_cpu_to_be_16(PROTO_UDP) + rte_cpu_to_be_16(size);
 }
 
-/*
- * Is it good? That asks less than what it is: eight bytes are added at a time, carries coming back
- * in at the low end. The result is the true sum modulo 2^64 - 1, so modulo 65535, which divides
- * that; and where a checksum is good, that is 0 (RFC 1071 2, RFC 1624 3). The compiler makes the
- * remainder a multiplication.
- */
-static inline uint64_t
-udp_sum_carry(uint64_t sum, uint64_t words)
-{
-	sum += words;
-	return sum + (sum < words);
-}
-
-static inline bool
-udp_sum_is_good(uint64_t sum)
-{
-	return sum % 0xffff == 0;
-}
-
-/** As udp_sum_bytes(), for udp_sum_is_good(). At least 8 bytes. */
+/** As udp_sum_bytes(), for ip_sum_is_good(). At least 8 bytes. */
 static inline uint64_t
 udp_sum_run(const uint8_t *p, unsigned n, uint64_t sum)
 {
@@ -98,30 +79,17 @@ udp_sum_run(const uint8_t *p, unsigned n, uint64_t sum)
 
 		for (; n >= 16; n -= 16, p += 16)
 			vector = udp_sum_add(vector, _mm_loadu_si128((const __m128i *)p));
-		sum = udp_sum_carry(sum, udp_sum_all(vector));
+		sum = ip_sum_carry(sum, udp_sum_all(vector));
 	}
 	for (; n >= 8; n -= 8, p += 8) {
 		memcpy(&words, p, 8);
-		sum = udp_sum_carry(sum, words);
+		sum = ip_sum_carry(sum, words);
 	}
 	if (n != 0) {
 		memcpy(&words, p + n - 8, 8);
-		sum = udp_sum_carry(sum, words >> (64 - 8 * n));
+		sum = ip_sum_carry(sum, words >> (64 - 8 * n));
 	}
 	return sum;
-}
-
-/** Is an IPv4 header of 20 bytes undamaged? */
-static inline bool
-udp_sum_header_good(const uint8_t *h)
-{
-	uint64_t a, b;
-	uint32_t c;
-
-	memcpy(&a, h, 8);
-	memcpy(&b, h + 8, 8);
-	memcpy(&c, h + 16, 4);
-	return udp_sum_is_good(udp_sum_carry(udp_sum_carry(c, a), b));
 }
 
 /** A datagram of `size` bytes right behind an IPv4 header of 20 bytes: the addresses are in front
@@ -132,7 +100,7 @@ udp_sum_good4(const uint8_t *h, uint16_t size)
 	const uint8_t *udp = h + 20;
 
 	return (udp[6] | udp[7]) == 0 ||
-	       udp_sum_is_good(
+	       ip_sum_is_good(
 		       udp_sum_run(h + 12, size + 8u,
 				   (uint64_t)rte_cpu_to_be_16(PROTO_UDP) + rte_cpu_to_be_16(size)));
 }
@@ -144,7 +112,7 @@ udp_sum_good6(const uint8_t *h, uint16_t size)
 	const uint8_t *udp = h + 40;
 
 	return (udp[6] | udp[7]) != 0 &&
-	       udp_sum_is_good(
+	       ip_sum_is_good(
 		       udp_sum_run(h + 8, size + 32u,
 				   (uint64_t)rte_cpu_to_be_16(PROTO_UDP) + rte_cpu_to_be_16(size)));
 }

@@ -17,7 +17,6 @@
  * byte order of the machine (RFC 1071 2(B)).
  */
 
-#include <immintrin.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -115,29 +114,39 @@ ip6_pseudo_sum(const uint8_t *h, uint32_t upper_len, uint8_t proto)
 	return sum;
 }
 
+/**
+ * A ones' complement sum, eight bytes at a time in memory order, the carry brought back in at the
+ * low end (RFC 1071 2): the true sum modulo 2^64 - 1.
+ */
+static inline uint64_t
+ip_sum_carry(uint64_t sum, uint64_t words)
+{
+	sum += words;
+	return sum + (sum < words);
+}
+
+/**
+ * Is what the sum covers undamaged, its checksum among it? Its words then add up to zero modulo
+ * 65535, which divides 2^64 - 1. To ask that is a multiplication and a comparison, less than to
+ * fold the sum. For sums of words that are not all zero.
+ */
+static inline bool
+ip_sum_is_good(uint64_t sum)
+{
+	return sum % 0xffff == 0;
+}
+
 /** Does a header of 20 bytes without options have a correct checksum? */
 static inline bool
 ip4_sum_ok_20(const uint8_t *h)
 {
-	unsigned long long sum, b;
-	unsigned sum32;
-	uint16_t sum16;
+	uint64_t a, b;
 	uint32_t c;
-	uint8_t carry;
 
-	/* One's complement addition may be done in any width, with the carry
-	 * brought round each time the width is halved (RFC 1071 2). */
-	memcpy(&sum, h, 8);
+	memcpy(&a, h, 8);
 	memcpy(&b, h + 8, 8);
 	memcpy(&c, h + 16, 4);
-	carry = _addcarry_u64(0, sum, b, &sum);
-	carry = _addcarry_u64(carry, sum, c, &sum);
-	_addcarry_u64(carry, sum, 0, &sum);
-	carry = _addcarry_u32(0, (uint32_t)sum, (uint32_t)(sum >> 32), &sum32);
-	sum32 += carry;
-	sum16 = (uint16_t)(sum32 + (sum32 >> 16));
-	sum16 = (uint16_t)(sum16 + (sum16 < (uint16_t)sum32));
-	return sum16 == 0xffff;
+	return ip_sum_is_good(ip_sum_carry(ip_sum_carry(c, a), b));
 }
 
 /** The same for any header length (20 to 60 bytes, a multiple of 4). */

@@ -246,6 +246,21 @@ usage(const char *program)
 	printf("\nUsage: %s [EAL options] -- [options]\n\n%s", program, options_help());
 }
 
+/* Let dpdk-dumpcap look at ports. It is a help, not a need: where that cannot be had (no memory, no
+ * second process with --in-memory) the router says so when asked (--log-level=user1:debug), and
+ * DPDK says nothing. */
+static void
+serve_dumpcap(void)
+{
+	int level = rte_log_get_level(rte_log_register("lib.pdump"));
+
+	rte_log_set_level_pattern("lib.pdump", RTE_LOG_CRIT);
+	if (rte_pdump_init() < 0)
+		RTE_LOG(DEBUG, USER1, "dpdk-dumpcap will find no packets here: %s\n",
+			rte_strerror(rte_errno));
+	rte_log_set_level_pattern("lib.pdump", (uint32_t)level);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -278,10 +293,7 @@ main(int argc, char **argv)
 			rte_errno != 0 ? ": " : "", rte_errno != 0 ? rte_strerror(rte_errno) : "");
 		return EXIT_CONFIGURATION;
 	}
-	/* For dpdk-dumpcap. Without multi-process (--in-memory) there is nobody to listen for. */
-	if (rte_pdump_init() < 0)
-		RTE_LOG(DEBUG, USER1, "dpdk-dumpcap will find no packets here: %s\n",
-			rte_strerror(rte_errno));
+	serve_dumpcap();
 	rc = options_parse(&options, argc - used, argv + used, &err);
 	if (rc != 0) {
 		if (rc < 0)

@@ -149,63 +149,6 @@ ask(struct candidate *c, const struct view *v)
 	}
 }
 
-static inline unsigned
-pick_out(struct udp_own *own, const struct burst *b, const struct port *port, const struct view *v,
-	 struct candidate *candidates)
-{
-	const uint64_t mac_mask = port->any_mac ? 0 : 0xffffffffffff;
-	const uint64_t mac = port->mac & mac_mask;
-	/* To begin with, addresses that are nobody's. */
-	struct last last = {0};
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < b->n; i++) {
-		const struct rte_mbuf *m = b->pkts[i];
-		const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
-		struct candidate *c = &candidates[n];
-		uint32_t room = m->data_len - RTE_ETHER_HDR_LEN;
-		uint64_t head;
-		uint16_t type, to;
-		bool mine;
-
-		if (i + PREFETCH_AHEAD < b->n)
-			rte_prefetch0(rte_pktmbuf_mtod(b->pkts[i + PREFETCH_AHEAD], void *));
-		/* A chain goes the usual way. What is behind it may be of the same flow, and must
-		 * not overtake it. */
-		if (unlikely(m->nb_segs != 1))
-			break;
-		if (unlikely(m->data_len < RTE_ETHER_HDR_LEN + IP4_HEADER_MIN + 8))
-			continue;
-		memcpy(&head, frame, sizeof(head));
-		memcpy(&type, frame + 12, sizeof(type));
-		if (unlikely((head & mac_mask) != mac))
-			continue;
-		c->ip = frame + RTE_ETHER_HDR_LEN;
-		if (type == rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV4)) {
-			mine = plain4(c->ip, room, &c->size) && mine4(own, v, &last, c->ip);
-			c->family = AF_INET;
-		} else if (type == rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV6) &&
-			   room >= IP6_HEADER + 8) {
-			mine = plain6(c->ip, room, &c->size) && mine6(own, v, &last, c->ip);
-			c->family = AF_INET6;
-		} else {
-			continue;
-		}
-		if (unlikely(!mine))
-			continue;
-		c->place = (uint16_t)i;
-		memcpy(&to, udp_of(c) + 2, sizeof(to));
-		/* In the low half the port, above it something that is never 0. */
-		c->same = last.port == ((uint32_t)c->family << 16 | to);
-		if (!c->same) {
-			last.port = (uint32_t)c->family << 16 | to;
-			ask(c, v);
-		}
-		n++;
-	}
-	return n;
-}
-
 static inline struct udp_flow
 flow_of(const struct candidate *c, const struct view *v)
 {
@@ -308,6 +251,120 @@ undamaged(const struct candidate *c, const struct rte_mbuf *m, const struct port
 	return c->family == AF_INET ? udp_sum_good4(c->ip, c->size) : udp_sum_good6(c->ip, c->size);
 }
 
+/* Datagrams into one sink, one after the other. */
+struct sunk {
+	uint32_t ref; /* UDP_NONE: none yet */
+	unsigned packets;
+	uint64_t bytes;
+};
+
+static inline void
+sunk_end(struct udp_own *own, const struct sunk *run)
+{
+	struct udp_counters *counters = &own->counters[UDP_REF_ID(run->ref)];
+
+	if (run->ref == UDP_NONE)
+		return;
+	counters->packets += run->packets;
+	counters->bytes += run->bytes;
+}
+
+/* What is taken while candidates are picked out: a burst tends to be for one socket, and when that
+ * is a sink, its datagrams need not wait for the others. */
+struct direct {
+	struct rte_mbuf **done; /* they end there */
+	struct sunk run;
+	bool asked; /* once, for the first: more answers are waited for together */
+	unsigned taken;
+	uint64_t bytes; /* of their frames */
+};
+
+/* The first candidate: its socket, if it is a sink and the answer for all that are the same. */
+static inline uint32_t
+first_sink(const struct candidate *c, const struct view *v)
+{
+	struct answer a;
+	uint32_t ref;
+
+	if (v->peer4 != NULL || v->peer6 != NULL)
+		return UDP_NONE;
+	a = tables_answer(c, v);
+	ref = plain_answer(&a);
+	return ref != UDP_NONE && (ref & UDP_SINK) != 0 ? ref : UDP_NONE;
+}
+
+static inline unsigned
+pick_out(struct udp_own *own, struct burst *b, const struct port *port, const struct view *v,
+	 struct candidate *candidates, struct direct *direct)
+{
+	const uint64_t mac_mask = port->any_mac ? 0 : 0xffffffffffff;
+	const uint64_t mac = port->mac & mac_mask;
+	/* To begin with, addresses that are nobody's. */
+	struct last last = {0};
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < b->n; i++) {
+		struct rte_mbuf *m = b->pkts[i];
+		const uint8_t *frame = rte_pktmbuf_mtod(m, const uint8_t *);
+		struct candidate c = {.place = (uint16_t)i};
+		uint32_t room = m->data_len - RTE_ETHER_HDR_LEN;
+		uint64_t head;
+		uint16_t type, to;
+		bool mine;
+
+		if (i + PREFETCH_AHEAD < b->n)
+			rte_prefetch0(rte_pktmbuf_mtod(b->pkts[i + PREFETCH_AHEAD], void *));
+		/* A chain goes the usual way. What is behind it may be of the same flow, and must
+		 * not overtake it. */
+		if (unlikely(m->nb_segs != 1))
+			break;
+		if (unlikely(m->data_len < RTE_ETHER_HDR_LEN + IP4_HEADER_MIN + 8))
+			continue;
+		memcpy(&head, frame, sizeof(head));
+		memcpy(&type, frame + 12, sizeof(type));
+		if (unlikely((head & mac_mask) != mac))
+			continue;
+		c.ip = frame + RTE_ETHER_HDR_LEN;
+		if (type == rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV4)) {
+			mine = plain4(c.ip, room, &c.size) && mine4(own, v, &last, c.ip);
+			c.family = AF_INET;
+		} else if (type == rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV6) &&
+			   room >= IP6_HEADER + 8) {
+			mine = plain6(c.ip, room, &c.size) && mine6(own, v, &last, c.ip);
+			c.family = AF_INET6;
+		} else {
+			continue;
+		}
+		if (unlikely(!mine))
+			continue;
+		memcpy(&to, udp_of(&c) + 2, sizeof(to));
+		/* In the low half the port, above it something that is never 0. */
+		c.same = last.port == ((uint32_t)c.family << 16 | to);
+		if (!c.same) {
+			last.port = (uint32_t)c.family << 16 | to;
+			ask(&c, v);
+			sunk_end(own, &direct->run);
+			direct->run =
+				(struct sunk){.ref = direct->asked ? UDP_NONE : first_sink(&c, v)};
+			direct->asked = true;
+		}
+		if (likely(direct->run.ref != UDP_NONE)) {
+			/* Damaged: it stays. */
+			if (unlikely(!undamaged(&c, m, port)))
+				continue;
+			b->pkts[i] = NULL;
+			direct->done[direct->taken++] = m;
+			direct->bytes += m->pkt_len;
+			direct->run.packets++;
+			direct->run.bytes += c.size - 8u;
+			continue;
+		}
+		candidates[n++] = c;
+	}
+	sunk_end(own, &direct->run);
+	return n;
+}
+
 /* The sockets of candidates. Returns how many have one and are undamaged. */
 static inline unsigned
 look_up(const struct udp_own *own, const struct burst *b, const struct port *port,
@@ -364,24 +421,6 @@ datagram(struct udp_datagram *d, const struct candidate *c, const struct view *v
 	};
 }
 
-/* Datagrams into one sink, one after the other. */
-struct sunk {
-	uint32_t ref; /* UDP_NONE: none yet */
-	unsigned packets;
-	uint64_t bytes;
-};
-
-static inline void
-sunk_end(struct udp_own *own, const struct sunk *run)
-{
-	struct udp_counters *counters = &own->counters[UDP_REF_ID(run->ref)];
-
-	if (run->ref == UDP_NONE)
-		return;
-	counters->packets += run->packets;
-	counters->bytes += run->bytes;
-}
-
 /* Out of the burst: counted, and into the sink or to who wants them. Packets for sinks end in
  * `done`. Returns how many. */
 static inline unsigned
@@ -425,6 +464,20 @@ take(struct worker *w, struct udp_own *own, struct burst *b, const struct port *
 	return sunk;
 }
 
+/* Packets in w->more have ended. In the table of drivers are those that receive into buffers of the
+ * port's pool, each packet's own: these packets were one buffer each, and nothing needs to be
+ * looked at. */
+static inline void
+free_sunk(struct worker *w, const struct port *port, unsigned n)
+{
+	if (unlikely(port->mixed)) {
+		worker_free_all(w->more, n);
+		return;
+	}
+	packets_unguard(w->more, n);
+	rte_mempool_put_bulk(port->pool->mempool, (void *const *)w->more, n);
+}
+
 void
 demux_burst(struct worker *w, struct burst *b, const struct port *port)
 {
@@ -440,20 +493,26 @@ demux_burst(struct worker *w, struct burst *b, const struct port *port)
 		.vrf = iface_at(port->iface)->vrf,
 		.iface = port->iface,
 	};
+	struct direct direct = {.done = w->more, .run = {.ref = UDP_NONE}};
 	unsigned n, found, sunk;
 
 	/* Traced packets take every stage in turn. */
 	if (unlikely(b->traced))
 		return;
-	n = pick_out(own, b, port, &v, candidates);
-	if (n == 0)
-		return;
-	found = look_up(own, b, port, &v, candidates, n);
+	n = pick_out(own, b, port, &v, candidates, &direct);
+	found = n != 0 ? look_up(own, b, port, &v, candidates, n) : 0;
+	sunk = direct.taken;
+	if (sunk != 0) {
+		received(w, port, sunk, direct.bytes);
+		w->stats.delivered += sunk;
+	}
+	if (found != 0)
+		sunk += take(w, own, b, port, &v, candidates, n, w->more + sunk);
+	found += direct.taken;
 	if (found == 0)
 		return;
-	sunk = take(w, own, b, port, &v, candidates, n, w->more);
 	if (sunk != 0)
-		worker_free_all(w->more, sunk);
+		free_sunk(w, port, sunk);
 	if (found == b->n)
 		b->n = 0;
 	else
